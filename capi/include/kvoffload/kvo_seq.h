@@ -1,0 +1,121 @@
+/* kvoffload C ABI, part 4: the sequence level, the hooks of a server.
+ *
+ * The library turns tokens into blocks and keys, checks tokens and extras exactly, and keeps the order
+ * between what a sequence loads and what it stores. Hooks of one sequence: one thread at a time; those of
+ * different sequences: any threads. None blocks, none allocates after kvo_cache_start.
+ *
+ *   begin -> [extras] -> lookup -> prefill (load) -> prefilled (after each chunk) -> decode ... -> end */
+#ifndef KVOFFLOAD_KVO_SEQ_H
+#define KVOFFLOAD_KVO_SEQ_H
+
+#include "kvo_block.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVO_SEQ_NO_LOAD 1u    /* never answer with hits */
+#define KVO_SEQ_NO_STORE 2u   /* never store */
+#define KVO_SEQ_PROMPT_ONLY 4u /* store prompt blocks only */
+
+typedef struct kvo_seq_options {
+    uint32_t struct_size;
+    uint32_t api_version;
+    const void* salt;         /* enters every key of the sequence; copied, kept for the exact check */
+    uint64_t salt_bytes;      /* 0..4096 */
+    uint64_t pending_deadline_ns; /* as kvo_match_options_t */
+    uint32_t flags;           /* KVO_SEQ_* */
+    uint32_t max_store_tokens; /* store at most the blocks inside the first N tokens; default: all */
+} kvo_seq_options_t;
+#define KVO_SEQ_OPTIONS_INIT { (uint32_t)sizeof(kvo_seq_options_t), KVO_API_VERSION, NULL, 0, KVO_DEFAULT_U64, 0, KVO_DEFAULT_U32 }
+
+KVO_API kvo_status_t kvo_seq_begin(kvo_cache_t* cache, kvo_ns_t ns, const kvo_seq_options_t* options,
+                                   kvo_seq_t* out) KVO_NOEXCEPT;
+
+/* Content that tokens do not show (images, adapters): it enters the key of every block that overlaps
+ * tokens [token_begin, token_begin + token_count) and is compared like tokens. bytes NULL with n 0: there
+ * is such content but no identity for it: nothing at or after token_begin is matched or stored. Before
+ * the tokens it covers are given to lookup; in rising token_begin. */
+KVO_API kvo_status_t kvo_seq_extras(kvo_cache_t* cache, kvo_seq_t seq, uint32_t token_begin,
+                                    uint32_t token_count, const void* bytes, uint64_t n) KVO_NOEXCEPT;
+
+typedef enum kvo_lookup_state {
+    KVO_LOOKUP_MISS = 0,    /* nothing beyond n_local */
+    KVO_LOOKUP_READY = 1,   /* *n_tokens can be loaded now */
+    KVO_LOOKUP_PENDING = 2, /* more than *n_tokens is on its way: ask again, or go on with these */
+    KVO_LOOKUP_FORCE_INT32 = INT32_MAX
+} kvo_lookup_state_t;
+
+/* The whole prompt, before device blocks exist. n_local: leading tokens the device holds already. Answers
+ * how many tokens from 0 on (n_local included, always whole blocks beyond it, always at least one prompt
+ * token short of n) can be had without computing. Hashes once, pins what it found, may be repeated (with
+ * the same tokens, or more of them). The hit is dropped by end, preempt, or a lookup that finds less. */
+KVO_API kvo_status_t kvo_seq_lookup(kvo_cache_t* cache, kvo_seq_t seq, const uint32_t* tokens, uint32_t n,
+                                    uint32_t n_local, uint32_t* n_tokens, kvo_lookup_state_t* state) KVO_NOEXCEPT;
+
+/* Loads the blocks of tokens [n_local, n_tokens) of the last lookup; n_tokens a multiple of block_tokens,
+ * at most what lookup said. blocks: the block table of the sequence from token 0 on, one list per group.
+ * Afterwards the pins of the lookup are the op's. The op is a load as in kvo_load; when it fails, call
+ * kvo_seq_rewind to the first bad block before going on: until then nothing of this sequence is stored. */
+KVO_API kvo_status_t kvo_seq_prefill(kvo_cache_t* cache, kvo_seq_t seq, const kvo_blocks_t* blocks,
+                                     uint32_t n_groups, uint32_t n_tokens, void* stream,
+                                     const kvo_load_options_t* options, kvo_op_t* op) KVO_NOEXCEPT;
+
+/* After every prefill chunk: the KV of the first n_computed tokens is written by work already queued on
+ * `stream` (or was loaded or local). Stores whole new blocks, detached. */
+KVO_API kvo_status_t kvo_seq_prefilled(kvo_cache_t* cache, kvo_seq_t seq, uint32_t n_computed,
+                                       const kvo_blocks_t* blocks, uint32_t n_groups, void* stream) KVO_NOEXCEPT;
+
+/* After a decode step: new_tokens are appended to the sequence; n_computed: accepted tokens whose KV is
+ * written by work already queued on `stream` (usually all but the newest). A block is stored only when all
+ * its tokens are known and computed. */
+KVO_API kvo_status_t kvo_seq_decode(kvo_cache_t* cache, kvo_seq_t seq, const uint32_t* new_tokens,
+                                    uint32_t n_new, uint32_t n_computed, const kvo_blocks_t* blocks,
+                                    uint32_t n_groups, void* stream) KVO_NOEXCEPT;
+
+typedef struct kvo_decode_item {
+    kvo_seq_t seq;
+    const uint32_t* new_tokens;
+    uint32_t n_new;
+    uint32_t n_computed;
+    const kvo_blocks_t* blocks;
+    uint32_t n_groups;
+    int32_t status; /* out: kvo_status_t of this item */
+} kvo_decode_item_t;
+
+/* kvo_seq_decode for a whole batch with one event. Returns KVO_OK when every item did; else the status of
+ * the first that did not, the others are done all the same. */
+KVO_API kvo_status_t kvo_seq_decode_batch(kvo_cache_t* cache, kvo_decode_item_t* items, uint32_t n,
+                                          void* stream) KVO_NOEXCEPT;
+
+/* Rejected speculation, or recompute after a failed load: the sequence has n_tokens tokens from now on;
+ * device blocks beyond will be overwritten. */
+KVO_API kvo_status_t kvo_seq_rewind(kvo_cache_t* cache, kvo_seq_t seq, uint32_t n_tokens, void* stream) KVO_NOEXCEPT;
+/* A second sequence with the first n_tokens tokens of this one. */
+KVO_API kvo_status_t kvo_seq_fork(kvo_cache_t* cache, kvo_seq_t seq, uint32_t n_tokens, kvo_seq_t* out) KVO_NOEXCEPT;
+/* The engine takes the device blocks away but will come back: drops pins, keeps tokens and keys; starts
+ * again with lookup. Fence the blocks when they are handed out again. */
+KVO_API kvo_status_t kvo_seq_preempt(kvo_cache_t* cache, kvo_seq_t seq) KVO_NOEXCEPT;
+/* Drops pins and tokens. Stores already accepted go on; fence the device blocks when they are handed out
+ * again. */
+KVO_API kvo_status_t kvo_seq_end(kvo_cache_t* cache, kvo_seq_t seq) KVO_NOEXCEPT;
+
+/* Tells how many tokens the library knows for this sequence, how many whole blocks it has offered to the
+ * store, and how many prompt tokens came from the last finished load. */
+typedef struct kvo_seq_info {
+    uint32_t struct_size;
+    uint32_t api_version;
+    uint32_t n_tokens;
+    uint32_t n_stored_blocks;
+    uint32_t n_loaded_tokens;
+    uint32_t poisoned_from; /* first token not to be trusted after a failed load; UINT32_MAX: none */
+} kvo_seq_info_t;
+#define KVO_SEQ_INFO_INIT { (uint32_t)sizeof(kvo_seq_info_t), KVO_API_VERSION, 0, 0, 0, 0 }
+KVO_API kvo_status_t kvo_seq_info(kvo_cache_t* cache, kvo_seq_t seq, kvo_seq_info_t* out) KVO_NOEXCEPT;
+/* Key of block `index` of this sequence (its tokens must be known). */
+KVO_API kvo_status_t kvo_seq_key(kvo_cache_t* cache, kvo_seq_t seq, uint32_t index, kvo_key_t* out) KVO_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
