@@ -85,19 +85,19 @@ typedef enum kvo_status {
 typedef struct kvo_cache kvo_cache_t;
 
 /* Names of things inside a cache. value 0 is "none". A value is never used twice. */
-typedef struct kvo_op { uint64_t value; } kvo_op_t;
-typedef struct kvo_ticket { uint64_t value; } kvo_ticket_t;
-typedef struct kvo_reservation { uint64_t value; } kvo_reservation_t;
-typedef struct kvo_seq { uint64_t value; } kvo_seq_t;
+typedef struct kvo_op_t { uint64_t value; } kvo_op_t;
+typedef struct kvo_ticket_t { uint64_t value; } kvo_ticket_t;
+typedef struct kvo_reservation_t { uint64_t value; } kvo_reservation_t;
+typedef struct kvo_seq_t { uint64_t value; } kvo_seq_t;
 /* value 0 is the default namespace, which is always open. */
-typedef struct kvo_ns { uint64_t value; } kvo_ns_t;
+typedef struct kvo_ns_t { uint64_t value; } kvo_ns_t;
 
 /* The identity of one block and of everything before it, compared whole. Shorter keys: zero padded. */
-typedef struct kvo_key { uint8_t bytes[32]; } kvo_key_t;
+typedef struct kvo_key_t { uint8_t bytes[32]; } kvo_key_t;
 
 /* Device blocks of one group, in token order: n ids, each below the group's n_device_blocks or
  * KVO_NO_BLOCK. One host block stands for block_tokens / device_block_tokens ids. */
-typedef struct kvo_blocks {
+typedef struct kvo_blocks_t {
     uint32_t group;
     uint32_t n;
     const uint32_t* ids;

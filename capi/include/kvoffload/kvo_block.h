@@ -13,12 +13,12 @@
 extern "C" {
 #endif
 
-typedef struct kvo_match {
+typedef struct kvo_match_t {
     uint32_t n_ready;   /* blocks from n_local on whose bytes are here */
     uint32_t n_pending; /* blocks after those whose store is still running (or that follow such a one) */
 } kvo_match_t;
 
-typedef struct kvo_match_options {
+typedef struct kvo_match_options_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint64_t pending_deadline_ns; /* let go of pending blocks after this time; default 1 s; 0: take none */
@@ -46,7 +46,7 @@ KVO_API kvo_status_t kvo_ticket_release(kvo_cache_t* cache, kvo_ticket_t ticket)
 
 #define KVO_OP_DETACHED 1u /* no completion: the op only counts in the stats; *op is {0} */
 
-typedef struct kvo_load_options {
+typedef struct kvo_load_options_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint64_t user_data;   /* comes back in the completion */
@@ -81,7 +81,7 @@ typedef enum kvo_verdict {
 
 #define KVO_STORE_UNCHAINED 2u /* the keys have no parents: no order, no reachability rule */
 
-typedef struct kvo_store_options {
+typedef struct kvo_store_options_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint64_t user_data;
@@ -95,7 +95,7 @@ typedef struct kvo_store_options {
 } kvo_store_options_t;
 #define KVO_STORE_OPTIONS_INIT { (uint32_t)sizeof(kvo_store_options_t), KVO_API_VERSION, 0, 0, 0, 0, NULL, 0, 0, NULL }
 
-typedef struct kvo_store_result {
+typedef struct kvo_store_result_t {
     uint32_t n_taken;
     uint32_t n_present; /* present or pending or duplicate */
     uint32_t n_refused; /* full, hole, orphan, no record, no extras */
@@ -138,7 +138,7 @@ typedef enum kvo_op_kind {
     KVO_OP_KIND_FORCE_INT32 = INT32_MAX
 } kvo_op_kind_t;
 
-typedef struct kvo_completion {
+typedef struct kvo_completion_t {
     kvo_op_t op;
     uint64_t user_data;
     int32_t status;          /* kvo_status_t; KVO_OK or the first thing that went wrong */

@@ -47,7 +47,7 @@ typedef enum kvo_log_level {
  * not throw and must not call the cache. text is valid during the call. */
 typedef void (*kvo_log_fn)(void* user, kvo_log_level_t level, const char* text);
 
-typedef struct kvo_config {
+typedef struct kvo_config_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint64_t budget_bytes;        /* everything the cache may hold: slots, index, ghosts, records. Required */
@@ -103,7 +103,7 @@ typedef enum kvo_group_kind {
 
 /* Where device block d of this part lies: `rows` pieces of row_bytes at
  * base + d * block_stride + r * row_pitch. rows = 1 is the plain contiguous case (row_pitch unused). */
-typedef struct kvo_part {
+typedef struct kvo_part_t {
     void* base;
     uint64_t block_stride; /* bytes from one device block to the next */
     uint64_t row_bytes;
@@ -112,7 +112,7 @@ typedef struct kvo_part {
     uint32_t reserved;
 } kvo_part_t;
 
-typedef struct kvo_group_config {
+typedef struct kvo_group_config_t {
     uint32_t struct_size;
     uint32_t api_version;
     const char* name;             /* for messages and metrics; copied; NULL: "group<N>" */
@@ -159,7 +159,7 @@ KVO_API kvo_status_t kvo_cache_destroy(kvo_cache_t* cache, uint32_t flags) KVO_N
  * Returns KVO_OK, KVO_E_BUDGET, KVO_E_RANGE, KVO_E_STATE. */
 KVO_API kvo_status_t kvo_cache_resize(kvo_cache_t* cache, uint64_t budget_bytes) KVO_NOEXCEPT;
 
-typedef struct kvo_capacity {
+typedef struct kvo_capacity_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint64_t blocks_now;     /* blocks that can be resident now */
@@ -189,7 +189,7 @@ KVO_API kvo_status_t kvo_reset(kvo_cache_t* cache) KVO_NOEXCEPT;
 KVO_API kvo_status_t kvo_setup_pause(kvo_cache_t* cache) KVO_NOEXCEPT;
 KVO_API kvo_status_t kvo_setup_resume(kvo_cache_t* cache) KVO_NOEXCEPT;
 
-typedef struct kvo_ns_options {
+typedef struct kvo_ns_options_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint32_t scrub; /* 1: zero the bytes of a block at the end of its life */

@@ -18,7 +18,7 @@ extern "C" {
 #define KVO_SEQ_NO_STORE 2u   /* never store */
 #define KVO_SEQ_PROMPT_ONLY 4u /* store prompt blocks only */
 
-typedef struct kvo_seq_options {
+typedef struct kvo_seq_options_t {
     uint32_t struct_size;
     uint32_t api_version;
     const void* salt;         /* enters every key of the sequence; copied, kept for the exact check */
@@ -73,7 +73,7 @@ KVO_API kvo_status_t kvo_seq_decode(kvo_cache_t* cache, kvo_seq_t seq, const uin
                                     uint32_t n_new, uint32_t n_computed, const kvo_blocks_t* blocks,
                                     uint32_t n_groups, void* stream) KVO_NOEXCEPT;
 
-typedef struct kvo_decode_item {
+typedef struct kvo_decode_item_t {
     kvo_seq_t seq;
     const uint32_t* new_tokens;
     uint32_t n_new;
@@ -102,7 +102,7 @@ KVO_API kvo_status_t kvo_seq_end(kvo_cache_t* cache, kvo_seq_t seq) KVO_NOEXCEPT
 
 /* Tells how many tokens the library knows for this sequence, how many whole blocks it has offered to the
  * store, and how many prompt tokens came from the last finished load. */
-typedef struct kvo_seq_info {
+typedef struct kvo_seq_info_t {
     uint32_t struct_size;
     uint32_t api_version;
     uint32_t n_tokens;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-typedef struct kvo_stats {
+typedef struct kvo_stats_t {
     uint32_t struct_size;
     uint32_t api_version;
     /* index, in blocks */
@@ -55,7 +55,7 @@ typedef enum kvo_remove_reason {
     KVO_REMOVE_REASON_FORCE_INT32 = INT32_MAX
 } kvo_remove_reason_t;
 
-typedef struct kvo_event {
+typedef struct kvo_event_t {
     uint32_t kind;   /* kvo_event_kind_t */
     uint32_t reason; /* kvo_remove_reason_t for REMOVED, else 0 */
     kvo_ns_t ns;
