@@ -1,7 +1,10 @@
 // Catch2 under one name: version 2 (one header, Debian 12) and version 3 (several headers, Debian
-// 13) differ in their include paths and in how a case is skipped. Include this and nothing else of
-// Catch2. Assertions are not thread-safe in either version: check on the main thread only.
+// 13) differ in their include paths, a matcher and in how a case is skipped. Include this and
+// nothing else of Catch2. Assertions are not thread-safe in either version: check on the main
+// thread only.
 #pragma once
+
+#include <string>
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -10,13 +13,24 @@ using Catch::Approx;
 #include <catch2/catch.hpp>
 #endif
 
+namespace kvo::test {
+
+// The matcher of a text that has `part` in it: CHECK_THAT(text, contains("reason")).
+#if __has_include(<catch2/catch_all.hpp>)
+inline auto contains(const std::string& part) { return Catch::Matchers::ContainsSubstring(part); }
+#else
+inline auto contains(const std::string& part) { return Catch::Matchers::Contains(part); }
+#endif
+
+}  // namespace kvo::test
+
 // Ends the test case with a visible note; version 2 can only say so and leave the case green.
 #if defined(SKIP)
 #define KVO_SKIP(reason) SKIP(reason)
 #else
-#define KVO_SKIP(reason)            \
-    do {                            \
+#define KVO_SKIP(reason)             \
+    do {                             \
         WARN("skipped: " << reason); \
-        return;                     \
+        return;                      \
     } while (false)
 #endif

@@ -1,5 +1,5 @@
-// The seed of randomised tests. It is fixed unless KVO_TEST_SEED is set, and the test main prints it,
-// so that any failure can be run again. Reading it is thread-safe.
+// The seed of randomised tests. It is fixed unless KVO_TEST_SEED is set, and the test main prints
+// it, so that any failure can be run again. Reading it is thread-safe.
 #pragma once
 
 #include <cstdint>
