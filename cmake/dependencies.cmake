@@ -36,7 +36,7 @@ endif()
 
 if(kvo_missing)
     list(JOIN kvo_missing " " kvo_missing)
-    message(FATAL_ERROR " missing packages: apt-get install ${kvo_missing}")
+    message(FATAL_ERROR " kvoffload lacks packages: apt-get install ${kvo_missing}")
 endif()
 if(KVO_CUDA)
     find_package(CUDAToolkit QUIET)
