@@ -4,10 +4,12 @@ include(CMakePackageConfigHelpers)
 
 # The header carries the version for those who only have the header; both must say the same.
 file(READ capi/include/kvoffload/kvo_base.h base_header)
-string(REGEX REPLACE ".*KVO_VERSION_MAJOR ([0-9]+).*KVO_VERSION_MINOR ([0-9]+).*KVO_VERSION_PATCH ([0-9]+).*"
-                     "\\1.\\2.\\3" header_version "${base_header}")
+set(number "([0-9]+).*")
+string(REGEX REPLACE
+       ".*KVO_VERSION_MAJOR ${number}KVO_VERSION_MINOR ${number}KVO_VERSION_PATCH ${number}"
+       "\\1.\\2.\\3" header_version "${base_header}")
 if(NOT header_version STREQUAL PROJECT_VERSION)
-    message(FATAL_ERROR " kvo_base.h says version ${header_version}, CMakeLists.txt ${PROJECT_VERSION}")
+    message(FATAL_ERROR " kvo_base.h says version ${header_version}, the build ${PROJECT_VERSION}")
 endif()
 
 set(installed_targets kvoffload_headers)

@@ -1,5 +1,5 @@
-# One interface target, kvo_sanitizers, driven by KVO_SANITIZE; empty when no sanitizer is asked for.
-# It carries link options too: every executable and the shared object must use the same run time.
+# One interface target, kvo_sanitizers, driven by KVO_SANITIZE; empty when none is asked for. It
+# carries link options too: every executable and the shared object must use the same run time.
 add_library(kvo_sanitizers INTERFACE)
 set(sanitize_flags "")
 if(KVO_SANITIZE STREQUAL "address-undefined")

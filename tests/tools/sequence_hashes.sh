@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compares the access sequences of the full traces with their published SHA-256. Exit code 77 (skipped)
-# when the traces are not there. Usage: sequence_hashes.sh DUMP_PROGRAM HASH_LIST TRACE_FOLDER
+# Compares the access sequences of the full traces with their published SHA-256. Exit code 77
+# (skipped) when the traces are not there.
+# Usage: sequence_hashes.sh DUMP_PROGRAM HASH_LIST TRACE_FOLDER
 set -euo pipefail
 dump="$1" list="$2" traces="$3"
 if [[ ! -d "${traces}" ]]; then

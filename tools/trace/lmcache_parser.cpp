@@ -30,7 +30,7 @@ public:
         return std::nullopt;
     }
 
-    uint32_t unique_blocks() const override { return blocks_.count(); }
+    uint32_t unique_blocks() const override { return pieces_ == 1 ? piece_numbers_.count() : blocks_.count(); }
 
 private:
     reason parse(std::string_view text) {
@@ -58,6 +58,10 @@ private:
 
     // The ids that remain after coarsening are numbered again, so that the numbers have no gaps.
     reason number_blocks(const std::vector<uint32_t>& list) {
+        if (pieces_ == 1) {
+            request_.ids = list;
+            return std::nullopt;
+        }
         request_.ids.clear();
         append_coarse(list, pieces_, &request_.ids);
         for (uint32_t& id : request_.ids) {

@@ -13,7 +13,7 @@ namespace {
 const std::string agents =
     R"({"timestamp": 0, "session": 0, "input_bytes": 200, "output_bytes": 9, "k": 0, "a": [[10, 4]]}
 {"timestamp": 5, "session": 0, "input_bytes": 192, "output_bytes": 0, "k": 2, "a": [[50, 1]]}
-{"timestamp": 9, "session": 3, "input_bytes": 129, "output_bytes": 0, "k": 0, "a": [[10, 2], [90, 1]]}
+{"timestamp": 9, "session": 3, "input_bytes": 129, "k": 0, "a": [[10, 2], [90, 1]]}
 )";
 
 std::string weka(const std::string& requests) {
