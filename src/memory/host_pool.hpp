@@ -27,11 +27,14 @@ public:
     host_pool(const host_pool&) = delete;
     host_pool& operator=(const host_pool&) = delete;
 
-    // Makes chunk `index` readable and writable and touches every page (in parallel). Checks headroom of
-    // machine and cgroup first: KVO_E_BUDGET when short, nothing touched then. Set-up thread.
-    status populate(uint64_t index);
-    // Gives the chunk's pages back. Set-up thread; nothing may use the chunk.
-    status release(uint64_t index);
+    // Makes bytes [0, end_bytes) of chunk `index` readable and writable and touches (in parallel) every page
+    // of them that is not touched yet; what is touched keeps its contents, and others may use it meanwhile.
+    // Checks headroom of machine and cgroup first: KVO_E_BUDGET when short, nothing touched then. Chunks may
+    // be partly touched so that a budget buys exactly its number of blocks. Set-up thread.
+    status populate(uint64_t index, uint64_t end_bytes);
+    // Gives back the chunk's pages that lie wholly at or after keep_bytes (0: all of them). Set-up thread;
+    // nothing may use that part.
+    status release(uint64_t index, uint64_t keep_bytes);
 
     uint8_t* base() const noexcept;
     uint64_t chunk_bytes() const noexcept;

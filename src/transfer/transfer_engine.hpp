@@ -44,8 +44,10 @@ struct transfer_owner {
     virtual ~transfer_owner() = default;
     // Every piece of this block is over (copied, failed or withdrawn). For a store the owner must not
     // publish yet when the op waits for other loads; block_over comes only when that is settled:
-    // block.result is KVO_OK only if it was copied and all `after` loads succeeded.
-    virtual void block_over(kvo_op_kind_t kind, uint64_t tag, const op_block& block) = 0;
+    // block.result is KVO_OK only if it was copied and all `after` loads succeeded. The owner may turn a
+    // KVO_OK into an error (the block was purged meanwhile, a load is older than a reset): the completion
+    // and whoever depends on the op then see that.
+    virtual void block_over(kvo_op_kind_t kind, uint64_t tag, op_block& block) = 0;
     // The op is over, after block_over of each of its blocks and before its completion can be taken.
     virtual void op_over(uint64_t tag, const kvo_completion_t& completion) = 0;
 };
