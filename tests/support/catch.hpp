@@ -22,15 +22,17 @@ inline auto contains(const std::string& part) { return Catch::Matchers::Contains
 inline auto contains(const std::string& part) { return Catch::Matchers::Contains(part); }
 #endif
 
+// The running case cannot be done here. When that is so for every case that ran, the executable
+// ends with the exit code that ctest shows as skipped.
+void note_skip();
+
 }  // namespace kvo::test
 
-// Ends the test case with a visible note; version 2 can only say so and leave the case green.
-#if defined(SKIP)
-#define KVO_SKIP(reason) SKIP(reason)
-#else
+// Ends the test case with a visible note. Version 3 has a macro of its own for that, but version 2
+// has none, and what a run of skipped cases returns differs between versions.
 #define KVO_SKIP(reason)             \
     do {                             \
+        kvo::test::note_skip();      \
         WARN("skipped: " << reason); \
         return;                      \
     } while (false)
-#endif
