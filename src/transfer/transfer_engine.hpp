@@ -109,8 +109,8 @@ public:
     status submit(op_index op, void* stream, kvo_op_t* out);
     // Gives an open op back, block_over for each block with `why`.
     void drop(op_index op, status why);
-    // An op without pieces (purge, commit of raw slots): completes when finish_external is called and the
-    // gate has fired.  [lock]
+    // A purge completes when this is called. Other ops complete by themselves: without blocks at once, and
+    // blocks without pieces (raw slots that the engine writes) are over when the gate has fired.  [lock]
     void finish_external(op_index op, status result);
 
     // ---- progress [free]: one thread at a time inside, others return at once ----

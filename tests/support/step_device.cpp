@@ -80,7 +80,8 @@ void step_device::run_one(stream_state& s) {
     }
     if (work.what == kind::record) {
         const auto it = events_.find(work.event);
-        if (it != events_.end()) {
+        // A record that was replaced by a later one no longer counts when its turn comes.
+        if (it != events_.end() && work.number > it->second.reached) {
             it->second.reached = work.number;
             it->second.result = s.failed;
         }

@@ -1,0 +1,224 @@
+// Calls that change the course of ops: cancel, fence, waits of streams and of the host.
+#include <chrono>
+
+#include "transfer/engine_state.hpp"
+
+namespace kvo {
+
+status transfer_engine::cancel(kvo_op_t op, status why) {
+    state& s = *state_;
+    const op_record* r = s.find(op.value);
+    if (r == nullptr || r->phase == op_phase::open) {
+        return fail(KVO_E_HANDLE, "{:#x} is no op whose completion is still to be taken", op.value);
+    }
+    if (r->phase == op_phase::accepted && r->completion.kind != KVO_OP_PURGE) {
+        s.withdraw_op(s.number_of(op.value), why);
+    }
+    return KVO_OK;
+}
+
+void transfer_engine::cancel_all(status why) {
+    state& s = *state_;
+    for (uint32_t i = 0; i < s.ops.size(); ++i) {
+        const op_record& r = s.ops[i];
+        const bool runs = r.id != 0 && r.phase == op_phase::accepted;
+        if (runs && r.completion.kind != KVO_OP_PURGE) s.withdraw_op(i, why);
+    }
+}
+
+void transfer_engine::cancel_group(uint32_t group, status why) {
+    state& s = *state_;
+    for (uint32_t i = 0; i < s.ops.size(); ++i) {
+        op_record& r = s.ops[i];
+        if (r.id == 0 || r.phase != op_phase::accepted) continue;
+        for (uint32_t p = r.next_piece; p != kNone; p = s.pieces[p].next_in_op) {
+            const piece_record& piece = s.pieces[p];
+            if (piece.state == piece_state::waiting && piece.group == group) s.withdraw_piece(p, why);
+        }
+        s.maybe_finish(i);
+    }
+}
+
+status transfer_engine::state::wait_for_slices(const slices_to_wait_for& which, void* stream,
+                                               std::unique_lock<std::mutex>& lock) {
+    void* events[kLanes] = {};
+    for (uint8_t lane = 0; lane < kLanes; ++lane) {
+        if (which.serial[lane] == 0) continue;
+        for (uint32_t k = 0; k < lanes[lane].n; ++k) {
+            const slice_record& slice = lanes[lane].at(k);
+            if (slice.serial != which.serial[lane]) continue;
+            if (!slice.recorded) {
+                return fail(KVO_E_NOT_READY, "the device could not record an event yet: call again");
+            }
+            events[lane] = slice.event;
+        }
+    }
+    lock.unlock();
+    // Should a slice end now and its event be used again, the stream waits for later work of ours: longer
+    // than needed, never wrong, and never for ever, since our copies wait for nobody.
+    for (void* event : events) {
+        if (event == nullptr) continue;
+        const status ok = device.stream_wait(device.context, stream, event);
+        if (ok != KVO_OK) return ok;
+    }
+    return KVO_OK;
+}
+
+void transfer_engine::state::check_fence_block(uint32_t group, uint32_t id, kvo_fence_mode_t mode,
+                                               slices_to_wait_for* which, bool* issuing_now,
+                                               uint64_t* to_pull) {
+    for (uint32_t p = fences.first(group, id); p != kNone;) {
+        const uint32_t next = pieces[p].fence_next;
+        const uint32_t op = blocks[pieces[p].block].op;
+        switch (pieces[p].state) {
+            case piece_state::waiting:
+                if (mode == KVO_FENCE_FINISH && ops[op].phase == op_phase::accepted) {
+                    *to_pull = ops[op].id;
+                } else {
+                    withdraw_piece(p, KVO_E_DROPPED);
+                    if (ops[op].phase == op_phase::accepted) maybe_finish(op);
+                }
+                break;
+            case piece_state::issuing:
+                *issuing_now = true;
+                break;
+            case piece_state::queued:
+                which->add(pieces[p]);
+                break;
+            case piece_state::over:
+                break;
+        }
+        p = next;
+    }
+}
+
+status transfer_engine::fence(std::span<const kvo_blocks_t> lists, void* stream, kvo_fence_mode_t mode) {
+    state& s = *state_;
+    for (const kvo_blocks_t& list : lists) {
+        for (uint32_t k = 0; k < list.n; ++k) {
+            const uint32_t n = s.fences.n_device_blocks(list.group);
+            if (list.ids[k] == KVO_NO_BLOCK || list.ids[k] < n) continue;
+            return fail(KVO_E_RANGE, "device block {} of group {}: there are {}", list.ids[k], list.group, n);
+        }
+    }
+    std::unique_lock lock(s.mutex);
+    ++s.counts.fences;
+    while (s.fences.n_entries() > 0) {
+        state::slices_to_wait_for which;
+        bool issuing_now = false;
+        uint64_t to_pull = 0;
+        for (const kvo_blocks_t& list : lists) {
+            for (uint32_t k = 0; k < list.n; ++k) {
+                if (list.ids[k] == KVO_NO_BLOCK) continue;
+                s.check_fence_block(list.group, list.ids[k], mode, &which, &issuing_now, &to_pull);
+            }
+        }
+        if (to_pull != 0) {
+            lock.unlock();
+            s.pull_forward(to_pull);
+            lock.lock();
+            if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
+            continue;
+        }
+        if (issuing_now) {
+            ++s.counts.host_waits;
+            s.issued.wait(lock, [&] { return !s.issuing; });
+            continue;
+        }
+        if (!which.any()) return KVO_OK;
+        if (stream == KVO_STREAM_IDLE) {
+            return fail(KVO_E_NOT_READY, "copies of these blocks are queued and no stream was given that "
+                                         "could wait: let them end (kvo_poll) and call again");
+        }
+        ++s.counts.fence_waits;
+        return s.wait_for_slices(which, stream, lock);
+    }
+    return KVO_OK;
+}
+
+status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
+    state& s = *state_;
+    const status ok = s.device.stream_check(s.device.context, stream);
+    if (ok != KVO_OK) return ok;
+    std::unique_lock lock(s.mutex);
+    while (true) {
+        const op_record* r = s.find(op.value);
+        const bool issued = op.value != 0 && op.value / state::kIdStep < s.next_serial;
+        if (!issued) return fail(KVO_E_HANDLE, "{:#x} is no op of this cache", op.value);
+        if (r == nullptr || r->phase == op_phase::done) return KVO_OK;  // over: nothing to wait for
+        if (r->completion.status != KVO_OK) {
+            return fail(static_cast<status>(r->completion.status), "op {:#x} has failed already", op.value);
+        }
+        if (r->n_unqueued == 0) break;
+        if (s.issuing && s.pieces[r->last_piece].state == piece_state::issuing) {
+            ++s.counts.host_waits;
+            s.issued.wait(lock, [&] { return !s.issuing; });
+            continue;
+        }
+        if ((flags & KVO_WAIT_TRY) != 0) {
+            return fail(KVO_E_NOT_QUEUED, "{} pieces of op {:#x} are not queued yet", r->n_unqueued, op.value);
+        }
+        lock.unlock();
+        s.pull_forward(op.value);
+        lock.lock();
+        if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
+    }
+    const op_record& r = *s.find(op.value);
+    if (r.has_gate) {  // nothing but the gate: raw slots that the engine writes
+        void* const gate = r.event;
+        lock.unlock();
+        return s.device.stream_wait(s.device.context, stream, gate);
+    }
+    state::slices_to_wait_for which;
+    for (uint32_t p = r.first_piece; p != kNone; p = s.pieces[p].next_in_op) {
+        if (s.pieces[p].state == piece_state::queued) which.add(s.pieces[p]);
+    }
+    return s.wait_for_slices(which, stream, lock);
+}
+
+void transfer_engine::wake() {
+    state& s = *state_;
+    s.work_number.fetch_add(1, std::memory_order_seq_cst);
+    if (!s.sleeping.load(std::memory_order_seq_cst)) return;
+    const std::lock_guard lock(s.sleep_mutex);
+    s.work.notify_one();
+}
+
+// Copies in flight are waited for on their event where the device can do that; else only for moments, since
+// a gate or an event may fire without anyone telling.
+void transfer_engine::wait_for_work(uint64_t timeout_ns) {
+    constexpr uint64_t kPollNs = 50'000;
+    state& s = *state_;
+    void* oldest = nullptr;
+    bool waits_for_gate = false;
+    {
+        const std::lock_guard lock(s.mutex);
+        for (auto& lane : s.lanes) {
+            if (lane.n > 0 && lane.at(0).recorded) oldest = lane.at(0).event;
+        }
+        waits_for_gate = s.gated.n > 0 || s.ready[1].n > 0 || s.ready[0].n > 0;
+    }
+    if (oldest != nullptr) {
+        if (s.device.event_wait != nullptr) {
+            (void)s.device.event_wait(s.device.context, oldest, kPollNs);
+        }
+        return;  // a device that must be polled is polled again at once
+    }
+    const uint64_t limit = waits_for_gate ? std::min(timeout_ns, kPollNs) : timeout_ns;
+    std::unique_lock lock(s.sleep_mutex);
+    s.sleeping.store(true, std::memory_order_seq_cst);
+    s.work.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(limit, 1'000'000'000)),
+                    [&] { return s.work_number.load(std::memory_order_seq_cst) != s.seen_work; });
+    s.sleeping.store(false, std::memory_order_seq_cst);
+    s.seen_work = s.work_number.load(std::memory_order_seq_cst);
+}
+
+void transfer_engine::wait_for_end(uint64_t timeout_ns) {
+    state& s = *state_;
+    std::unique_lock lock(s.sleep_mutex);
+    const uint64_t before = s.end_number.load(std::memory_order_acquire);
+    s.ended.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, 1'000'000)),
+                     [&] { return s.end_number.load(std::memory_order_acquire) != before; });
+}
+
+}  // namespace kvo

@@ -1,0 +1,367 @@
+// Life of an op's records: open, blocks and pieces, acceptance, delivery, completion. Cache lock held.
+#include <algorithm>
+#include <cassert>
+
+#include "transfer/engine_state.hpp"
+
+namespace kvo {
+
+op_record* transfer_engine::state::find(uint64_t id) {
+    const uint32_t i = number_of(id);
+    return id != 0 && i < ops.size() && ops[i].id == id ? &ops[i] : nullptr;
+}
+
+status transfer_engine::open(const op_request& request, op_index* op) {
+    state& s = *state_;
+    *op = kNoOp;
+    if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
+    if (request.after.size() > kMaxAfter) {
+        return fail(KVO_E_RANGE, "{} loads to wait for, at most {}", request.after.size(), kMaxAfter);
+    }
+    for (kvo_op_t load : request.after) {
+        const op_record* r = s.find(load.value);
+        const bool issued = load.value != 0 && load.value / state::kIdStep < s.next_serial;
+        if (!issued) return fail(KVO_E_HANDLE, "after: {:#x} is no op of this cache", load.value);
+        const bool running = r != nullptr && r->phase != op_phase::done;
+        if (!running && s.failed.may_have(load.value)) {
+            return fail(KVO_E_DEPENDENCY, "after: load {:#x} failed (or is too old to know)", load.value);
+        }
+    }
+    const uint32_t i = s.free_ops.take();
+    if (i == kNone) {
+        return fail(KVO_E_OPS_FULL, "all {} op records are in use: take completions with kvo_poll, or "
+                                    "raise max_ops", s.ops.size());
+    }
+    op_record& r = s.ops[i];
+    void* const event = r.event;
+    r = op_record{};
+    r.event = event;
+    r.id = s.next_serial++ * state::kIdStep + i;
+    r.tag = request.tag;
+    r.detached = request.detached;
+    r.submitted_at_ns = s.time.now_ns();
+    if (request.deadline_ns > 0) {
+        r.deadline_at_ns = r.submitted_at_ns + request.deadline_ns;
+        ++s.n_with_deadline;
+    }
+    r.completion.op.value = r.id;
+    r.completion.user_data = request.user_data;
+    r.completion.kind = request.kind;
+    for (kvo_op_t load : request.after) {
+        const op_record* l = s.find(load.value);
+        if (l != nullptr && l->phase != op_phase::done) r.after[r.n_after++] = load.value;
+    }
+    if (r.n_after > 0) ++s.n_waiting_after;
+    *op = op_index{i};
+    return KVO_OK;
+}
+
+namespace {
+
+// All ids of one group are in range and free to be written, or the first that is not.
+status check_ids(const fence_table& fences, const std::vector<piece_record>& pieces,
+                 const std::vector<block_record>& blocks, const std::vector<op_record>& ops, uint32_t group,
+                 std::span<const uint32_t> ids, bool is_load) {
+    for (size_t k = 0; k < ids.size(); ++k) {
+        const uint32_t id = ids[k];
+        if (id == KVO_NO_BLOCK) continue;
+        if (id >= fences.n_device_blocks(group)) {
+            return fail(KVO_E_RANGE, "device block {} of group {}: there are {}", id, group,
+                        fences.n_device_blocks(group));
+        }
+        if (!is_load) continue;
+        for (uint32_t p = fences.first(group, id); p != kNone; p = pieces[p].fence_next) {
+            if (ops[blocks[pieces[p].block].op].completion.kind != KVO_OP_LOAD) continue;
+            return fail(KVO_E_BUSY, "device block {} of group {} is the target of another load already", id,
+                        group);
+        }
+        if (std::find(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(k), id) !=
+            ids.begin() + static_cast<std::ptrdiff_t>(k)) {
+            return fail(KVO_E_BUSY, "device block {} of group {} is given twice in one load", id, group);
+        }
+    }
+    return KVO_OK;
+}
+
+}  // namespace
+
+status transfer_engine::add_block(op_index op, const op_block& block, std::span<const group_piece> groups) {
+    state& s = *state_;
+    op_record& r = s.ops[raw(op)];
+    const bool is_load = r.completion.kind == KVO_OP_LOAD;
+    uint32_t n_pieces = 0;
+    for (size_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].slot == kNoSlot) continue;
+        const status ok = check_ids(s.fences, s.pieces, s.blocks, s.ops, static_cast<uint32_t>(g),
+                                    groups[g].ids, is_load);
+        if (ok != KVO_OK) return ok;
+        n_pieces += static_cast<uint32_t>(groups[g].ids.size() -
+                                          static_cast<size_t>(std::count(groups[g].ids.begin(),
+                                                                         groups[g].ids.end(), KVO_NO_BLOCK)));
+    }
+    if (s.free_blocks.n_free() == 0 || s.free_pieces.n_free() < n_pieces) {
+        return fail(KVO_E_OPS_FULL, "in-flight block records are used up ({} free, {} needed): wait for "
+                                    "completions, or raise max_inflight_blocks",
+                    s.free_pieces.n_free(), n_pieces);
+    }
+    const uint32_t b = s.free_blocks.take();
+    s.blocks[b] = {block, raw(op), kNone, n_pieces, false};
+    (r.first_block == kNone ? r.first_block : s.blocks[r.last_block].next) = b;
+    r.last_block = b;
+    ++r.n_blocks;
+    ++r.blocks_left;
+    for (size_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].slot == kNoSlot) continue;
+        for (size_t k = 0; k < groups[g].ids.size(); ++k) {
+            if (groups[g].ids[k] == KVO_NO_BLOCK) continue;
+            const uint32_t p = s.free_pieces.take();
+            piece_record& piece = s.pieces[p];
+            piece = piece_record{};
+            piece.block = b;
+            piece.device_block = groups[g].ids[k];
+            piece.slot = groups[g].slot;
+            piece.group = static_cast<uint16_t>(g);
+            piece.sub = static_cast<uint16_t>(k);
+            piece.state = piece_state::waiting;
+            s.fences.enter(p);
+            (r.first_piece == kNone ? r.first_piece : s.pieces[r.last_piece].next_in_op) = p;
+            r.last_piece = p;
+            ++r.n_unqueued;
+        }
+    }
+    r.next_piece = r.first_piece;
+    return KVO_OK;
+}
+
+uint32_t transfer_engine::n_blocks(op_index op) const { return state_->ops[raw(op)].n_blocks; }
+
+status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out) {
+    state& s = *state_;
+    op_record& r = s.ops[raw(op)];
+    // Nothing to order an empty op behind; its purge or its answer does not touch the stream.
+    const bool has_gate = stream != KVO_STREAM_IDLE && r.n_blocks > 0;
+    status ok = KVO_OK;
+    if (has_gate) {
+        ok = s.device.stream_check(s.device.context, stream);
+        if (ok == KVO_OK) ok = s.device.event_record(s.device.context, r.event, stream);
+    }
+    {
+        const std::lock_guard lock(s.mutex);
+        if (ok != KVO_OK) {
+            if (ok == KVO_E_DEVICE_LOST) s.lost = ok;
+            drop(op, ok);
+            return ok;
+        }
+        if (out != nullptr) *out = r.detached ? kvo_op_t{0} : r.completion.op;
+        r.has_gate = has_gate;
+        s.accept(raw(op));
+    }
+    wake();
+    return KVO_OK;
+}
+
+void transfer_engine::state::accept(uint32_t i) {
+    op_record& r = ops[i];
+    r.phase = op_phase::accepted;
+    ++n_active;
+    if (r.completion.kind == KVO_OP_LOAD) ++counts.load_ops;
+    if (r.completion.kind == KVO_OP_STORE) ++counts.store_ops;
+    if (r.has_gate) {
+        r.place = op_place::gated;
+        gated.push(ops, i);
+    } else {
+        become_ready(i);
+    }
+    if (lost != KVO_OK && r.phase == op_phase::accepted) withdraw_op(i, lost);
+}
+
+// Blocks without pieces (raw slots written by the engine) are over as soon as the gate has fired.
+void transfer_engine::state::become_ready(uint32_t i) {
+    op_record& r = ops[i];
+    if (r.place == op_place::gated) gated.remove(ops, i);
+    r.place = op_place::none;
+    r.has_gate = false;
+    if (r.n_unqueued > 0) {
+        r.place = op_place::ready;
+        ready[r.completion.kind == KVO_OP_LOAD ? 0 : 1].push(ops, i);
+    }
+    deliver_ready_blocks(i);
+    maybe_finish(i);
+}
+
+void transfer_engine::drop(op_index op, status why) {
+    state& s = *state_;
+    const uint32_t i = raw(op);
+    op_record& r = s.ops[i];
+    for (uint32_t p = r.first_piece; p != kNone; p = s.pieces[p].next_in_op) {
+        if (s.pieces[p].state != piece_state::over) s.fences.leave(p);
+        s.pieces[p].state = piece_state::over;
+    }
+    for (uint32_t b = r.first_block; b != kNone; b = s.blocks[b].next) {
+        if (s.blocks[b].delivered) continue;
+        s.blocks[b].delivered = true;
+        s.blocks[b].block.result = why;
+        s.owner.block_over(static_cast<kvo_op_kind_t>(r.completion.kind), r.tag, s.blocks[b].block);
+    }
+    if (r.n_after > 0) --s.n_waiting_after;
+    s.free_records(i);
+}
+
+void transfer_engine::finish_external(op_index op, status result) {
+    op_record& r = state_->ops[raw(op)];
+    r.external_done = true;
+    if (result != KVO_OK && r.completion.status == KVO_OK) r.completion.status = result;
+    if (r.phase == op_phase::accepted) state_->maybe_finish(raw(op));
+}
+
+void transfer_engine::state::withdraw_piece(uint32_t p, status why) {
+    op_record& r = ops[blocks[pieces[p].block].op];
+    --r.n_unqueued;
+    piece_over(p, why);
+}
+
+// The op must be accepted. May finish it.
+void transfer_engine::state::withdraw_op(uint32_t i, status why) {
+    op_record& r = ops[i];
+    for (uint32_t p = r.next_piece; p != kNone; p = pieces[p].next_in_op) {
+        if (pieces[p].state == piece_state::waiting) withdraw_piece(p, why);
+    }
+    if (r.place == op_place::gated) {
+        // Blocks that only waited for the gate are not done either; nobody needs the gate any more.
+        for (uint32_t b = r.first_block; b != kNone; b = blocks[b].next) {
+            if (!blocks[b].delivered && blocks[b].block.result == KVO_OK) blocks[b].block.result = why;
+        }
+        become_ready(i);
+    } else {
+        maybe_finish(i);
+    }
+}
+
+void transfer_engine::state::piece_over(uint32_t p, status result) {
+    piece_record& piece = pieces[p];
+    fences.leave(p);
+    piece.state = piece_state::over;
+    block_record& b = blocks[piece.block];
+    if (result != KVO_OK && b.block.result == KVO_OK) b.block.result = result;
+    if (--b.pieces_left > 0) return;
+    const op_record& r = ops[b.op];
+    if (r.phase == op_phase::accepted && !r.has_gate && r.n_after == 0) deliver(piece.block);
+}
+
+void transfer_engine::state::deliver(uint32_t b) {
+    block_record& record = blocks[b];
+    op_record& r = ops[record.op];
+    if (record.delivered) return;
+    record.delivered = true;
+    --r.blocks_left;
+    if (r.after_failed && record.block.result == KVO_OK) record.block.result = KVO_E_DEPENDENCY;
+    owner.block_over(static_cast<kvo_op_kind_t>(r.completion.kind), r.tag, record.block);
+    if (record.block.result == KVO_OK) {
+        ++r.completion.n_done;
+        return;
+    }
+    const uint32_t bad = record.block.ordinal;
+    const bool is_first = r.completion.status == KVO_OK;
+    r.completion.first_bad = is_first ? bad : std::min(r.completion.first_bad, bad);
+    // A failed copy says more than the withdrawals it caused.
+    if (is_first || record.block.result == KVO_E_TRANSFER) r.completion.status = record.block.result;
+}
+
+void transfer_engine::state::deliver_ready_blocks(uint32_t i) {
+    if (ops[i].has_gate || ops[i].n_after > 0) return;
+    for (uint32_t b = ops[i].first_block; b != kNone; b = blocks[b].next) {
+        if (blocks[b].pieces_left == 0) deliver(b);
+    }
+}
+
+void transfer_engine::state::maybe_finish(uint32_t i) {
+    op_record& r = ops[i];
+    const bool waits = r.completion.kind == KVO_OP_PURGE && !r.external_done;
+    if (r.phase != op_phase::accepted || r.has_gate || r.blocks_left > 0 || waits) return;
+    if (r.place == op_place::ready) ready[r.completion.kind == KVO_OP_LOAD ? 0 : 1].remove(ops, i);
+    r.place = op_place::none;
+    r.phase = op_phase::done;
+    --n_active;
+    if (r.deadline_at_ns > 0) --n_with_deadline;
+    kvo_completion_t& c = r.completion;
+    c.n_blocks = r.n_blocks;
+    if (c.status == KVO_OK) c.first_bad = c.n_blocks;
+    c.ns = time.now_ns() - r.submitted_at_ns;
+    const bool is_load = c.kind == KVO_OP_LOAD;
+    if (c.status != KVO_OK && is_load) ++counts.load_ops_failed;
+    if (c.status != KVO_OK && c.kind == KVO_OP_STORE) ++counts.store_ops_failed;
+    if (is_load && c.status != KVO_OK) failed.add(r.id);
+    owner.op_over(r.tag, c);
+    if (is_load && n_waiting_after > 0) load_ended(r);
+    if (r.detached) {
+        free_records(i);
+    } else {
+        done.push(ops, i);
+    }
+    end_number.fetch_add(1, std::memory_order_release);
+    const std::lock_guard lock(sleep_mutex);
+    ended.notify_all();
+}
+
+void transfer_engine::state::load_ended(const op_record& load) {
+    for (uint32_t i = 0; i < ops.size(); ++i) {
+        op_record& r = ops[i];
+        if (r.id == 0 || r.n_after == 0) continue;
+        const auto end = r.after.begin() + r.n_after;
+        const auto it = std::find(r.after.begin(), end, load.id);
+        if (it == end) continue;
+        std::swap(*it, r.after[--r.n_after]);
+        if (load.completion.status != KVO_OK) r.after_failed = true;
+        if (r.n_after > 0) continue;
+        --n_waiting_after;
+        if (r.phase != op_phase::accepted) continue;
+        deliver_ready_blocks(i);
+        maybe_finish(i);
+    }
+}
+
+void transfer_engine::state::free_records(uint32_t i) {
+    op_record& r = ops[i];
+    for (uint32_t p = r.first_piece; p != kNone;) {
+        const uint32_t next = pieces[p].next_in_op;
+        free_pieces.give(p);
+        p = next;
+    }
+    for (uint32_t b = r.first_block; b != kNone;) {
+        const uint32_t next = blocks[b].next;
+        free_blocks.give(b);
+        b = next;
+    }
+    if (r.phase == op_phase::open && r.deadline_at_ns > 0) --n_with_deadline;
+    r.id = 0;
+    r.first_piece = r.first_block = kNone;
+    free_ops.give(i);
+}
+
+uint32_t transfer_engine::take(kvo_completion_t* out, uint32_t max) {
+    state& s = *state_;
+    uint32_t n = 0;
+    while (n < max && s.done.first != kNone) {
+        const uint32_t i = s.done.first;
+        out[n++] = s.ops[i].completion;
+        s.done.remove(s.ops, i);
+        s.free_records(i);
+    }
+    return n;
+}
+
+status transfer_engine::take_one(kvo_op_t op, kvo_completion_t* out) {
+    state& s = *state_;
+    const op_record* r = s.find(op.value);
+    if (r == nullptr || r->phase == op_phase::open || r->detached) {
+        return fail(KVO_E_HANDLE, "{:#x} is no op whose completion is still to be taken", op.value);
+    }
+    if (r->phase != op_phase::done) return KVO_E_NOT_READY;
+    const uint32_t i = s.number_of(op.value);
+    *out = r->completion;
+    s.done.remove(s.ops, i);
+    s.free_records(i);
+    return KVO_OK;
+}
+
+}  // namespace kvo
