@@ -1,6 +1,6 @@
-// The facade of the block level: an index half and a pool half behind the calls of the C interface, with
-// the same types, one to one (the C header says what each call does). Thread-safe: one lock, taken for at
-// most kKeysPerLock keys at a time and never held over a device call.
+// The facade of the block level: an index half and a pool half behind the calls of the C interface,
+// with the same types, one to one (the C header says what each call does). Thread-safe: one lock,
+// taken for at most kKeysPerLock keys at a time and never held over a device call.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace kvo {
 
-// The sequence level's side of an exact check: what block i of a call consists of, beyond its key. Called
-// under the cache lock; constant time a block.
+// The sequence level's side of an exact check: what block i of a call consists of, beyond its key.
+// Called under the cache lock; constant time a block.
 struct identity {
     virtual ~identity() = default;
     virtual bool same(entry_id e, uint32_t i) const = 0;  // does entry e hold exactly this block?
@@ -27,7 +27,8 @@ struct identity {
 };
 struct identity_keeper {
     virtual ~identity_keeper() = default;
-    virtual void forget(entry_id e) = 0;  // the record is free again; called for every released entry
+    virtual void forget(
+        entry_id e) = 0;  // the record is free again; called for every released entry
 };
 // Told of the end of ops submitted with an owner tag other than 0, under the cache lock.
 struct op_observer {
@@ -37,14 +38,16 @@ struct op_observer {
 
 // Extra arguments of the sequence level; all optional.
 struct call_extras {
-    identity* who = nullptr;  // exact check. A match then verifies the chain from block 0 on: each entry's
-                              // content and that its parent is the entry before it; a mismatch is a miss
-    uint64_t owner_tag = 0;   // for op_observer
+    identity* who =
+        nullptr;  // exact check. A match then verifies the chain from block 0 on: each entry's
+                  // content and that its parent is the entry before it; a mismatch is a miss
+    uint64_t owner_tag = 0;  // for op_observer
 };
 
 class cache {
 public:
-    // device: the table to use instead of config.device (tests, later custom tables); null: by config.
+    // device: the table to use instead of config.device (tests, later custom tables); null: by
+    // config.
     static status create(const kvo_config_t& config, const device_table* device,
                          const time_source& time, std::unique_ptr<cache>* out);
     ~cache();
@@ -67,17 +70,19 @@ public:
 
     status probe(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local, kvo_match_t* out);
     status match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local,
-                 const kvo_match_options_t& options, const call_extras& extras, kvo_ticket_t* ticket,
-                 kvo_match_t* out);
+                 const kvo_match_options_t& options, const call_extras& extras,
+                 kvo_ticket_t* ticket, kvo_match_t* out);
     status ticket_poll(kvo_ticket_t ticket, kvo_match_t* out);
     status ticket_trim(kvo_ticket_t ticket, uint32_t n_keep);
     status ticket_release(kvo_ticket_t ticket);
 
     status load(kvo_ticket_t ticket, uint32_t first, uint32_t n, std::span<const kvo_blocks_t> dst,
-                void* stream, const kvo_load_options_t& options, const call_extras& extras, kvo_op_t* op);
+                void* stream, const kvo_load_options_t& options, const call_extras& extras,
+                kvo_op_t* op);
     status store(kvo_ns_t ns, std::span<const kvo_key_t> keys, const kvo_key_t* parent,
-                 std::span<const kvo_blocks_t> src, void* stream, const kvo_store_options_t& options,
-                 const call_extras& extras, kvo_store_result_t* result, kvo_op_t* op);
+                 std::span<const kvo_blocks_t> src, void* stream,
+                 const kvo_store_options_t& options, const call_extras& extras,
+                 kvo_store_result_t* result, kvo_op_t* op);
     status fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fence_mode_t mode);
     status op_wait_stream(kvo_op_t op, void* stream, uint32_t flags);
     status poll(kvo_completion_t* out, uint32_t max, uint64_t budget_ns, uint32_t* n);
@@ -93,7 +98,8 @@ public:
     status slot(kvo_reservation_t r, uint32_t i, uint32_t group, void** data, uint64_t* bytes);
     status commit(kvo_reservation_t r, void* stream, kvo_op_t* op);
     status abort(kvo_reservation_t r);
-    status view(kvo_ticket_t ticket, uint32_t i, uint32_t group, const void** data, uint64_t* bytes);
+    status view(kvo_ticket_t ticket, uint32_t i, uint32_t group, const void** data,
+                uint64_t* bytes);
 
     status stats(kvo_stats_t* out);
     status events_poll(kvo_event_t* out, uint32_t max, uint32_t* n, uint64_t* lost);
@@ -101,14 +107,15 @@ public:
     // ---- for the sequence level ----
     const kvo_config_t& config() const;  // defaults filled in
     uint32_t n_groups() const;
-    uint32_t max_entries() const;        // after start
+    uint32_t max_entries() const;  // after start
     uint32_t ratio(uint32_t group) const;
     void set_identity_keeper(identity_keeper* keeper);  // before start
     void set_op_observer(op_observer* observer);        // before start
-    uint64_t generation() const;         // raised by reset
+    uint64_t generation() const;                        // raised by reset
+
+    struct state;  // known to the files of this folder only
 
 private:
-    struct state;
     explicit cache(std::unique_ptr<state> s);
     std::unique_ptr<state> state_;
 };
