@@ -15,19 +15,13 @@ namespace {
 constexpr uint32_t kMostBlocks = (1u << 31) - 2;  // the top bit of a slot number is the cache's own
 constexpr uint64_t kSmallestChunk = 256 * 1024;
 constexpr uint64_t kLargestChunk = uint64_t{64} << 20;
-constexpr uint64_t kPageSlack = 4096;  // the end of each group's last chunk is rounded up to a page
-
-uint64_t per_block(const budget_inputs& in) {
-    uint64_t sum = 0;
-    for (const uint64_t stride : in.slot_strides) sum += stride;
-    return sum;
-}
+constexpr uint64_t kPage = 4096;
+constexpr uint32_t kWholePages = 64;  // so many slots are whole pages, whatever their size
 
 uint64_t fixed_bytes(const budget_inputs& in) {
     const kvo_config_t& c = in.config;
     return in.transfer_bytes + in.extra_bytes + records_bytes(c) +
-           event_ring::bytes_for(c.event_ring) + namespace_table::bytes_for(c.budget_bytes) +
-           kPageSlack * in.slot_strides.size();
+           event_ring::bytes_for(c.event_ring) + namespace_table::bytes_for(c.budget_bytes);
 }
 
 // Largest n <= limit with cost(n) <= bytes, cost rising; 0 when none.
@@ -77,8 +71,31 @@ uint64_t run_pages_for(const kvo_config_t& config, uint32_t max_blocks) {
     return run_room::pages_for(max_blocks, uint64_t{config.max_tickets} + 64);
 }
 
-uint64_t slots_bytes(uint64_t block_bytes, uint64_t blocks) {
-    const uint64_t slots = block_bytes * blocks;
+uint64_t slot_layout::block_bytes() const {
+    uint64_t sum = 0;
+    for (const uint64_t stride : strides) sum += stride;
+    return sum;
+}
+
+uint64_t slot_layout::touched_bytes(uint64_t blocks) const {
+    const uint64_t chunks = blocks / per_chunk, rest = blocks % per_chunk;
+    uint64_t sum = 0;
+    for (const uint64_t stride : strides) {
+        sum += chunks * align_up(per_chunk * stride, kPage) + align_up(rest * stride, kPage);
+    }
+    return sum;
+}
+
+slot_layout layout_for(const budget_inputs& in) {
+    slot_layout out{in.slot_strides, 1};
+    const uint64_t chunk = std::clamp(in.config.max_bytes / 16, kSmallestChunk, kLargestChunk);
+    const uint64_t n = std::clamp<uint64_t>(chunk / out.block_bytes(), 1, kMostBlocks);
+    out.per_chunk = static_cast<uint32_t>(n > kWholePages ? n / kWholePages * kWholePages : n);
+    return out;
+}
+
+uint64_t slots_bytes(const slot_layout& layout, uint64_t blocks) {
+    const uint64_t slots = layout.touched_bytes(blocks);
     return slots + slots / 100;
 }
 
@@ -93,11 +110,12 @@ uint64_t metadata_bytes(const budget_inputs& in, uint32_t max_blocks) {
 
 status make_plan(const budget_inputs& in, budget_plan* out) {
     budget_plan plan;
-    plan.block_bytes = per_block(in);
+    plan.slots = layout_for(in);
+    plan.block_bytes = plan.slots.block_bytes();
     const uint64_t budget = in.config.budget_bytes;
     plan.max_blocks = largest(
         in.config.max_bytes, most_blocks(in.config.max_bytes, plan.block_bytes),
-        [&](uint32_t n) { return metadata_bytes(in, n) + slots_bytes(plan.block_bytes, n); });
+        [&](uint32_t n) { return metadata_bytes(in, n) + slots_bytes(plan.slots, n); });
     plan.metadata_bytes = metadata_bytes(in, plan.max_blocks);
     const status s = plan.max_blocks > 0 ? replan(plan, budget, &plan.blocks) : KVO_E_BUDGET;
     if (s != KVO_OK) {
@@ -110,11 +128,8 @@ status make_plan(const budget_inputs& in, budget_plan* out) {
             "{} or "
             "lower max_ops, max_inflight_blocks, max_tickets, max_seq_tokens or max_bytes {}",
             budget, plan.block_bytes, fixed, in.transfer_bytes, in.extra_bytes,
-            fixed + slots_bytes(plan.block_bytes, 1), in.config.max_bytes);
+            fixed + slots_bytes(plan.slots, 1), in.config.max_bytes);
     }
-    const uint64_t chunk = std::clamp(in.config.max_bytes / 16, kSmallestChunk, kLargestChunk);
-    plan.blocks_per_chunk =
-        static_cast<uint32_t>(std::clamp<uint64_t>(chunk / plan.block_bytes, 1, plan.max_blocks));
     plan.run_pages = run_pages_for(in.config, plan.max_blocks);
     *out = plan;
     return KVO_OK;
@@ -123,14 +138,14 @@ status make_plan(const budget_inputs& in, budget_plan* out) {
 status replan(const budget_plan& plan, uint64_t budget_bytes, uint32_t* blocks) {
     if (budget_bytes > plan.metadata_bytes) {
         *blocks = largest(budget_bytes - plan.metadata_bytes, plan.max_blocks,
-                          [&](uint32_t n) { return slots_bytes(plan.block_bytes, n); });
+                          [&](uint32_t n) { return slots_bytes(plan.slots, n); });
         if (*blocks > 0) return KVO_OK;
     }
     return fail(
         KVO_E_BUDGET,
         "a budget of {} bytes holds no block: metadata takes {} and a block {}; give at least {}",
         budget_bytes, plan.metadata_bytes, plan.block_bytes,
-        plan.metadata_bytes + slots_bytes(plan.block_bytes, 1));
+        plan.metadata_bytes + slots_bytes(plan.slots, 1));
 }
 
 status check_machine(uint64_t bytes, uint64_t already, uint32_t host_share, const char* what) {

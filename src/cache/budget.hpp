@@ -28,19 +28,28 @@ transfer_config transfer_config_for(const kvo_config_t& config, uint32_t n_group
 budget_inputs budget_inputs_for(const kvo_config_t& config, const group_table& groups,
                                 uint64_t extra_bytes_per_block, uint64_t extra_bytes);
 
+// How slots lie in chunks, per group; a chunk's used part is whole pages.
+struct slot_layout {
+    std::vector<uint64_t> strides;
+    uint32_t per_chunk = 1;
+    uint64_t block_bytes() const;
+    uint64_t touched_bytes(uint64_t blocks) const;
+};
+
 struct budget_plan {
     uint32_t max_blocks = 0;  // what max_bytes buys: sizes index, maps and address space
     uint32_t blocks = 0;      // what budget_bytes buys, given metadata for max_blocks
     uint64_t metadata_bytes = 0;
     uint64_t block_bytes = 0;  // slots of one block
-    uint32_t blocks_per_chunk = 1;
+    slot_layout slots;
     uint64_t run_pages = 0;  // room for what tickets and reservations list
 };
 
 // Memory of everything but slots when at most max_blocks can ever be resident.
 uint64_t metadata_bytes(const budget_inputs& in, uint32_t max_blocks);
 // Slots of that many blocks and the kernel's share.
-uint64_t slots_bytes(uint64_t block_bytes, uint64_t blocks);
+uint64_t slots_bytes(const slot_layout& layout, uint64_t blocks);
+slot_layout layout_for(const budget_inputs& in);
 uint64_t run_pages_for(const kvo_config_t& config, uint32_t max_blocks);
 
 // KVO_E_BUDGET with the numbers when not one block fits.

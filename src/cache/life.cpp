@@ -166,14 +166,13 @@ status cache::may_destroy(uint32_t flags) {
         return fail(KVO_E_ARGUMENT, "unknown flags {:#x}", flags);
     locked lock(s.mutex);
     if (s.phase == state::phase_t::created) return KVO_OK;
-    const uint32_t n_active = s.engine->n_active(), n_untaken = s.engine->n_untaken();
+    const uint32_t n_untaken = s.engine->n_untaken();
     const uint32_t n_tickets = s.tickets.n_used(), n_reserved = s.reservations.n_used();
-    if (flags == 0 && n_untaken + n_tickets + n_reserved > 0) {
+    if (flags == 0 && n_untaken + s.n_unfinished + n_tickets + n_reserved > 0) {
         return fail(KVO_E_BUSY,
-                    "in use: {} completions not taken ({} ops unfinished), {} tickets, {} "
-                    "reservations; take and "
-                    "release them or pass KVO_DESTROY_DISCARD",
-                    n_untaken, n_active, n_tickets, n_reserved);
+                    "in use: {} ops unfinished, {} completions not taken, {} tickets, {} reservations; take "
+                    "and release them or pass KVO_DESTROY_DISCARD",
+                    s.n_unfinished, n_untaken, n_tickets, n_reserved);
     }
     s.phase = state::phase_t::stopped;
     s.engine->cancel_all(KVO_E_CANCELLED);

@@ -17,7 +17,7 @@ constexpr uint64_t kNoteRoom = 64;  // the least a slot is long
 status pool_half::create(const budget_plan& plan, const group_table& groups,
                          const kvo_config_t& config) {
     n_groups_ = groups.size();
-    per_chunk_ = plan.blocks_per_chunk;
+    per_chunk_ = plan.slots.per_chunk;
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     for (uint32_t g = 0; g < n_groups_; ++g) {
         pool& p = pools_[g];

@@ -1,5 +1,5 @@
 // The pool half: host memory and free slots of every group, in slot numbers. Slot s of a group lies
-// in chunk s / blocks_per_chunk of the group's own pool, so none spans two chunks. Calls marked
+// in chunk s / per_chunk of the group's own pool, so none spans two chunks. Calls marked
 // [set-up] are made by one thread at a time without the cache lock, all others with it.
 #pragma once
 

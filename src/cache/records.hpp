@@ -39,6 +39,7 @@ struct op_note {
     uint64_t generation = 0;  // of the cache at submit
     uint32_t groups = 0;      // bit per group
     uint32_t next_free = 0;
+    bool detached = false;
     bool reverting = false;  // a commit that came to nothing: its blocks stay reserved
 };
 

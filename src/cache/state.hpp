@@ -61,6 +61,7 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     event_ring events;
     kvo_stats_t counters{};  // those that only grow
     uint64_t generation = 1;
+    uint32_t n_unfinished = 0;  // ops that are not over and will have a completion
     uint64_t pending_refs = 0;  // entries that tickets hold without having seen them ready
     std::unique_ptr<transfer_engine> engine;
 

@@ -13,6 +13,7 @@ namespace kvo {
 
 namespace {
 
+constexpr uint32_t kAncestorTries = 256;  // pinned ancestors passed on the way to one with a place
 constexpr uint32_t kOrphanTries = 8;  // pinned orphans looked at before the policy gives a victim
 
 struct record {
@@ -48,6 +49,7 @@ struct block_index::state_t {
     void release(uint32_t i);
     void leave(uint32_t i, leave_reason why);
     entry_id orphan_victim();
+    entry_id placed_ancestor(uint32_t i) const;
 
     index_config config;
     index_owner& owner;
@@ -162,10 +164,20 @@ void block_index::unpin(entry_id e) {
     if (--r.pins > 0) return;
     --s_->counts.pinned;
     if (r.state == entry_state::ready) {
-        s_->order->unpin(e, parent(e));
+        s_->order->unpin(e, s_->placed_ancestor(raw(e)));
     } else if (r.state == entry_state::dead) {
         s_->release(raw(e));
     }
+}
+
+// The nearest ancestor with a place among the victims. Pinned ones have none: were e placed as most recent
+// while only its parent is pinned, it would stay longer than what it hangs on.
+entry_id block_index::state_t::placed_ancestor(uint32_t i) const {
+    uint32_t at = rings.parent(i);
+    for (uint32_t n = 0; n < kAncestorTries && at != kNil; ++n, at = rings.parent(at)) {
+        if (records[at].pins == 0 && records[at].state == entry_state::ready) return entry_id{at};
+    }
+    return kNoEntry;
 }
 
 // No key finds it from here on; its children have lost their parent.

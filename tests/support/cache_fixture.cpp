@@ -65,9 +65,7 @@ cache_fixture::cache_fixture(const cache_setup& s) : setup(s), table(device.tabl
         }
         memory_.emplace_back(bytes * setup.n_device_blocks);
     }
-    config.budget_bytes = budget_for(setup.blocks);
-    if (setup.max_twice) config.max_bytes = budget_for(setup.blocks * 2);
-    if (setup.max_twice) config.budget_bytes = budget_for(setup.blocks);
+    choose_budget();
     must(cache::create(config, &table, setup.host_device ? time_source{} : device.clock(), &c),
          "create");
     register_groups();
@@ -132,26 +130,25 @@ void cache_fixture::register_groups() {
     }
 }
 
-uint64_t cache_fixture::budget_for(uint32_t n) const {
+void cache_fixture::choose_budget() {
     group_table groups;
     std::vector<std::vector<kvo_part_t>> parts;
-    auto memory = memory_;
-    for (const kvo_group_config_t& g : group_configs(setup, memory, &parts)) {
+    for (const kvo_group_config_t& g : group_configs(setup, memory_, &parts)) {
         uint32_t index = 0;
         must(groups.add(g, config.block_tokens, KVO_DEVICE_HOST, &index), "add");
     }
-    kvo_config_t filled = config;
-    filled.max_seqs = 1;
-    budget_inputs in = budget_inputs_for(filled, groups, 0, 0);
-    in.config.budget_bytes = uint64_t{1} << 20;
-    const uint32_t max_blocks = setup.max_twice ? setup.blocks * 2 : n;
-    uint64_t budget = 0;
-    for (int i = 0; i < 4; ++i) {  // the room for namespaces depends on the budget
-        budget = metadata_bytes(in, max_blocks) + slots_bytes(groups.block_bytes(), n);
-        in.config.budget_bytes =
-            setup.max_twice && config.budget_bytes > 1 ? config.budget_bytes : budget;
+    if (setup.max_blocks == 0) setup.max_blocks = setup.blocks;
+    inputs_ = budget_inputs_for(config, groups, 0, 0);
+    for (int i = 0; i < 6; ++i) {  // room for namespaces and chunks depend on the result
+        inputs_.config.max_bytes = budget_for(setup.max_blocks);
+        inputs_.config.budget_bytes = budget_for(setup.blocks);
     }
-    return budget;
+    config.max_bytes = inputs_.config.max_bytes;
+    config.budget_bytes = inputs_.config.budget_bytes;
+}
+
+uint64_t cache_fixture::budget_for(uint32_t n) const {
+    return metadata_bytes(inputs_, setup.max_blocks) + slots_bytes(layout_for(inputs_), n);
 }
 
 void cache_fixture::settle() {

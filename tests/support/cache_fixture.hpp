@@ -24,7 +24,7 @@ struct cache_setup {
     std::vector<uint32_t> more_groups{};          // bytes of further groups with one part each
     uint32_t opaque_bytes = 0;                    // an opaque group behind the others
     std::function<void(kvo_config_t*)> adjust{};  // last word on the config, before the budget
-    bool max_twice = false;                       // max_bytes for twice as many blocks
+    uint32_t max_blocks = 0;  // what max_bytes buys; 0: blocks
     bool host_device = false;
 };
 
@@ -81,6 +81,8 @@ public:
 
 private:
     void register_groups();
+    void choose_budget();
+    budget_inputs inputs_;
     std::vector<std::vector<uint8_t>> memory_;  // per group: parts one after another
     uint32_t n_device_groups() const { return 1 + static_cast<uint32_t>(setup.more_groups.size()); }
 };

@@ -112,6 +112,21 @@ TEST_CASE("a store that commits late does not make a child more recent than its 
     CHECK(f.find(1) != kNoEntry);
 }
 
+TEST_CASE("a child freed while its parent is pinned goes behind its nearest ancestor that may leave") {
+    fixture f(4);
+    const entry_id root = f.put(1), middle = f.put(2, root), leaf = f.put(3, middle);
+    f.index->pin(leaf);
+    f.index->pin(middle);
+    f.index->unpin(leaf);    // middle has no place now
+    f.index->unpin(middle);  // goes behind root
+    f.put(4);
+    for (const uint64_t gone : std::vector<uint64_t>{3, 2, 1}) {
+        f.index->evict_one(leave_reason::evicted);
+        CHECK(f.find(gone) == kNoEntry);
+        CHECK(f.index->counts().orphans == 0);
+    }
+}
+
 TEST_CASE("children of a parent that left are orphans, leave first, and can be adopted back") {
     fixture f(5);
     const entry_id a = f.put(1);
