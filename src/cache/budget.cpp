@@ -113,9 +113,9 @@ status make_plan(const budget_inputs& in, budget_plan* out) {
     plan.slots = layout_for(in);
     plan.block_bytes = plan.slots.block_bytes();
     const uint64_t budget = in.config.budget_bytes;
-    plan.max_blocks = largest(
-        in.config.max_bytes, most_blocks(in.config.max_bytes, plan.block_bytes),
-        [&](uint32_t n) { return metadata_bytes(in, n) + slots_bytes(plan.slots, n); });
+    plan.max_blocks =
+        largest(in.config.max_bytes, most_blocks(in.config.max_bytes, plan.block_bytes),
+                [&](uint32_t n) { return metadata_bytes(in, n) + slots_bytes(plan.slots, n); });
     plan.metadata_bytes = metadata_bytes(in, plan.max_blocks);
     const status s = plan.max_blocks > 0 ? replan(plan, budget, &plan.blocks) : KVO_E_BUDGET;
     if (s != KVO_OK) {

@@ -170,7 +170,8 @@ status cache::may_destroy(uint32_t flags) {
     const uint32_t n_tickets = s.tickets.n_used(), n_reserved = s.reservations.n_used();
     if (flags == 0 && n_untaken + s.n_unfinished + n_tickets + n_reserved > 0) {
         return fail(KVO_E_BUSY,
-                    "in use: {} ops unfinished, {} completions not taken, {} tickets, {} reservations; take "
+                    "in use: {} ops unfinished, {} completions not taken, {} tickets, {} "
+                    "reservations; take "
                     "and release them or pass KVO_DESTROY_DISCARD",
                     s.n_unfinished, n_untaken, n_tickets, n_reserved);
     }

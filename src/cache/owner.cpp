@@ -61,16 +61,22 @@ slot_id cache::state::take_slot(uint32_t g, slot_id near) {
         if (slot != kNoSlot) return slot;
         scrubbed done;
         if (!pool.finish_scrub(g, &done)) return kNoSlot;
-        purges.gone(names[done.ns], done.side);
+        slot_scrubbed(done);
     }
 }
 
-void cache::state::give_slot(uint32_t g, slot_id slot, ns_id ns) {
+void cache::state::slot_scrubbed(const scrubbed& done) {
+    purges.gone(names[done.ns], done.side);
+    chores_due.store(true, std::memory_order_relaxed);
+}
+
+void cache::state::give_slot(uint32_t g, slot_id slot, ns_id ns, uint8_t side) {
     if (!names[ns].scrub) {
         pool.give(g, settled(slot));
         return;
     }
-    pool.give_to_scrub(g, settled(slot), ns, purge_queue::removed(names[ns]));
+    purge_queue::stays(names[ns], side);
+    pool.give_to_scrub(g, settled(slot), ns, side);
     setup.nudge();
 }
 
@@ -107,16 +113,16 @@ void cache::state::on_unpublish(entry_id e, leave_reason why) {
 
 void cache::state::on_release(entry_id e) {
     const ns_id ns = index->ns(e);
+    const bool was_dead = bit(dead_here, e);
+    const uint8_t side = was_dead ? bit(dead_side, e) : names[ns].side;
     for (uint32_t g = 0; g < groups.size(); ++g) {
-        if (index->slot(e, g) != kNoSlot) give_slot(g, index->slot(e, g), ns);
+        if (index->slot(e, g) != kNoSlot) give_slot(g, index->slot(e, g), ns, side);
     }
     if (keeper != nullptr) keeper->forget(e);
-    // After give_slot, so that a purge sees the slots that still wait for their zeroes.
-    if (bit(dead_here, e)) {
-        set_bit(dead_here, e, false);
-        purges.gone(names[ns], bit(dead_side, e) ? 1 : 0);
-        chores_due.store(true, std::memory_order_relaxed);
-    }
+    if (!was_dead) return;
+    set_bit(dead_here, e, false);
+    purges.gone(names[ns], side);
+    chores_due.store(true, std::memory_order_relaxed);
 }
 
 void cache::state::add_event(kvo_event_kind_t kind, uint32_t reason, entry_id e) {

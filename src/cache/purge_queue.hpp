@@ -22,6 +22,8 @@ public:
         ++ns.dead[ns.side];
         return ns.side;
     }
+    // One more thing that stays of what was removed on that side.
+    static void stays(ns_record& ns, uint8_t side) { ++ns.dead[side]; }
     void gone(ns_record& ns, uint8_t side) {
         --ns.dead[side];
         settle(ns);

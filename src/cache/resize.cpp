@@ -148,10 +148,7 @@ bool cache::state::move_out(locked& lock, entry_id e) {
 bool cache::state::scrub_step(locked&) {
     if (pool.n_to_scrub() == 0) return false;
     scrubbed done;
-    if (pool.scrub_some(kScrubBytesPerLock, &done)) {
-        purges.gone(names[done.ns], done.side);
-        chores_due.store(true, std::memory_order_relaxed);
-    }
+    if (pool.scrub_some(kScrubBytesPerLock, &done)) slot_scrubbed(done);
     return true;
 }
 

@@ -77,7 +77,7 @@ status cache::state::open_op(op_request request, uint64_t owner_tag, uint32_t gr
     note.generation = generation;
     note.groups = group_mask;
     note.detached = request.detached;
-    n_unfinished += request.detached ? 0 : 1;
+    if (!request.detached) ++n_unfinished;
     for (uint32_t g = 0; g < groups.size(); ++g) groups[g].ops += group_mask >> g & 1;
     *op_tag = request.tag;
     return KVO_OK;
@@ -85,7 +85,7 @@ status cache::state::open_op(op_request request, uint64_t owner_tag, uint32_t gr
 
 void cache::state::close_note(uint64_t op_tag) {
     const uint32_t mask = notes[op_tag].groups;
-    n_unfinished -= notes[op_tag].detached ? 0 : 1;
+    if (!notes[op_tag].detached) --n_unfinished;
     for (uint32_t g = 0; g < groups.size(); ++g) groups[g].ops -= mask >> g & 1;
     notes.give(op_tag);
 }

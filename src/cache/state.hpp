@@ -100,7 +100,10 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     bool is_complete(entry_id e) const { return groups_present(e) == all_groups(); }
     bool is_live(entry_id e) const;
     slot_id take_slot(uint32_t g, slot_id near);
-    void give_slot(uint32_t g, slot_id slot, ns_id ns);
+    // side: of the namespace, on which a slot that has to be zeroed first is counted.
+    void give_slot(uint32_t g, slot_id slot, ns_id ns, uint8_t side);
+    void give_slot(uint32_t g, slot_id slot, ns_id ns) { give_slot(g, slot, ns, names[ns].side); }
+    void slot_scrubbed(const scrubbed& done);
     void remove_entry(entry_id e,
                       leave_reason why);  // remove, counted for purges while it is pinned
     void abandon_entry(entry_id e);       // the same for a store that failed

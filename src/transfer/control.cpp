@@ -35,7 +35,7 @@ void transfer_engine::cancel_group(uint32_t group, status why) {
             const piece_record& piece = s.pieces[p];
             if (piece.state == piece_state::waiting && piece.group == group) s.withdraw_piece(p, why);
         }
-        s.maybe_finish(i);
+        s.after_withdrawal(i);
     }
 }
 
@@ -76,7 +76,7 @@ void transfer_engine::state::check_fence_block(uint32_t group, uint32_t id, kvo_
                     *to_pull = ops[op].id;
                 } else {
                     withdraw_piece(p, KVO_E_DROPPED);
-                    if (ops[op].phase == op_phase::accepted) maybe_finish(op);
+                    if (ops[op].phase == op_phase::accepted) after_withdrawal(op);
                 }
                 break;
             case piece_state::issuing:

@@ -61,6 +61,7 @@ struct transfer_engine::state {
     void accept(uint32_t i);
     void become_ready(uint32_t i);
     void withdraw_piece(uint32_t p, status why);
+    void after_withdrawal(uint32_t i);
     void withdraw_op(uint32_t i, status why);
     void piece_over(uint32_t p, status result);
     void deliver(uint32_t b);

@@ -220,6 +220,21 @@ void transfer_engine::state::withdraw_piece(uint32_t p, status why) {
     piece_over(p, why);
 }
 
+// The op must be accepted. May finish it: with nothing left to copy it needs no gate any more, and whoever
+// waits for it must not wait for a stream that the caller may have stalled.
+void transfer_engine::state::after_withdrawal(uint32_t i) {
+    const op_record& r = ops[i];
+    bool nothing_left = r.n_unqueued == 0;
+    for (uint32_t b = r.first_block; nothing_left && b != kNone; b = blocks[b].next) {
+        nothing_left = blocks[b].delivered || blocks[b].block.result != KVO_OK;
+    }
+    if (r.place == op_place::gated && nothing_left) {
+        become_ready(i);
+    } else {
+        maybe_finish(i);
+    }
+}
+
 // The op must be accepted. May finish it.
 void transfer_engine::state::withdraw_op(uint32_t i, status why) {
     op_record& r = ops[i];

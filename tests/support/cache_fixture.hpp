@@ -24,7 +24,7 @@ struct cache_setup {
     std::vector<uint32_t> more_groups{};          // bytes of further groups with one part each
     uint32_t opaque_bytes = 0;                    // an opaque group behind the others
     std::function<void(kvo_config_t*)> adjust{};  // last word on the config, before the budget
-    uint32_t max_blocks = 0;  // what max_bytes buys; 0: blocks
+    uint32_t max_blocks = 0;                      // what max_bytes buys; 0: blocks
     bool host_device = false;
 };
 
@@ -45,7 +45,8 @@ public:
         kvo_store_result_t counts{};
         std::vector<uint8_t> verdicts;
         kvo_op_t op{};
-        std::string text() const;  // verdicts as letters: T P W D H F O R
+        std::string text() const;  // letters: Taken, Present, W = pending,
+                                   // Duplicate, Hole, Full, Orphan, R = no record, X = no extras
     };
     // Fills device block i with keys[i] first, settles and takes the completion.
     stored store(const std::vector<uint64_t>& keys, uint32_t flags = 0, uint32_t version = 0);

@@ -30,7 +30,8 @@ TEST_CASE("a budget is used up to less than one block") {
             REQUIRE(make_plan(in, &plan) == KVO_OK);
             const uint64_t used = plan.metadata_bytes + slots_bytes(plan.slots, plan.blocks);
             CHECK(used <= budget);
-            const uint64_t next = metadata_bytes(in, plan.blocks + 1) + slots_bytes(plan.slots, plan.blocks + 1);
+            const uint64_t next =
+                metadata_bytes(in, plan.blocks + 1) + slots_bytes(plan.slots, plan.blocks + 1);
             CHECK(next > budget);
             CHECK(plan.blocks == plan.max_blocks);
             CHECK(uint64_t{plan.slots.per_chunk} * block <= std::max<uint64_t>(block, 64 << 20));
@@ -83,8 +84,10 @@ TEST_CASE("metadata beside ghosts stays within 128 bytes a block") {
         // Ghosts and the records whose number does not depend on the blocks are counted apart.
         const uint64_t bytes = metadata_bytes(in, 2 * kBlocks) - metadata_bytes(in, kBlocks);
         const uint64_t ghosts = policy == KVO_POLICY_ARC
-                                    ? policy_bytes(KVO_POLICY_ARC, 2 * kBlocks) - policy_bytes(KVO_POLICY_ARC, kBlocks) -
-                                          18 * uint64_t{kBlocks}  // lists, place, digest of a resident block
+                                    ? policy_bytes(KVO_POLICY_ARC, 2 * kBlocks) -
+                                          policy_bytes(KVO_POLICY_ARC, kBlocks) -
+                                          18 * uint64_t{kBlocks}
+                                    // lists, place, digest of a resident block
                                     : 0;
         const uint64_t per_block = (bytes - ghosts) / kBlocks;
         INFO("policy " << policy << ": " << per_block << " bytes a block");
@@ -104,7 +107,8 @@ TEST_CASE("capacity tells exactly the blocks that a budget was made for") {
     }
 }
 
-TEST_CASE("a start that fails for lack of budget can be told from one that succeeds, and leaks nothing") {
+TEST_CASE(
+    "a start that fails for lack of budget can be told from one that succeeds, and leaks nothing") {
     kvo_config_t c = KVO_CONFIG_INIT;
     c.block_tokens = 16;
     c.budget_bytes = 20000;

@@ -107,7 +107,8 @@ TEST_CASE("a part that cannot be is refused with its numbers") {
     refused({nullptr, 256, 256, 0, 1, 0}, 8, KVO_E_ARGUMENT, "NULL");
     refused({at(0x1000), 256, 0, 0, 1, 0}, 8, KVO_E_LAYOUT, "row_bytes 0");
     refused({at(0x1000), 256, 256, 0, 0, 0}, 8, KVO_E_LAYOUT, "rows 0");
-    refused({at(0x1000), 128, 256, 0, 1, 0}, 8, KVO_E_LAYOUT, "block_stride 128 is smaller than the part");
+    refused({at(0x1000), 128, 256, 0, 1, 0}, 8, KVO_E_LAYOUT,
+            "block_stride 128 is smaller than the part");
     refused({at(0x1001), 256, 256, 0, 1, 0}, 8, KVO_E_LAYOUT, "multiples of 4");
     refused({at(0x1000), 258, 256, 0, 1, 0}, 8, KVO_E_LAYOUT, "multiples of 4");
     refused({at(0x1000), 1024, 256, 100, 4, 0}, 8, KVO_E_LAYOUT, "row_pitch 100 is smaller");
@@ -119,7 +120,8 @@ TEST_CASE("a part that cannot be is refused with its numbers") {
 
 TEST_CASE("sound layouts of every kind are accepted") {
     group_table t;
-    const std::vector<kvo_part_t> interleaved{{at(0x10000), 512, 256, 0, 1, 0}, {at(0x10100), 512, 256, 0, 1, 0}};
+    const std::vector<kvo_part_t> interleaved{{at(0x10000), 512, 256, 0, 1, 0},
+                                              {at(0x10100), 512, 256, 0, 1, 0}};
     CHECK(add(t, group_of(interleaved.data(), 2, 100)) == KVO_OK);
     CHECK(t[0].slot_bytes == 512);
     // Rows outside: all blocks of row 0, then all of row 1.
@@ -140,7 +142,8 @@ TEST_CASE("sound layouts of every kind are accepted") {
 
 TEST_CASE("parts that share bytes are refused, within a group and between groups") {
     group_table t;
-    const std::vector<kvo_part_t> twice{{at(0x10000), 512, 256, 0, 1, 0}, {at(0x10080), 512, 256, 0, 1, 0}};
+    const std::vector<kvo_part_t> twice{{at(0x10000), 512, 256, 0, 1, 0},
+                                        {at(0x10080), 512, 256, 0, 1, 0}};
     CHECK(add(t, group_of(twice.data(), 2, 8)) == KVO_E_LAYOUT);
     CHECK_THAT(error_text(), contains("parts overlap: group 0 part 0 [0x10000, 0x10f00)"));
     const kvo_part_t first{at(0x10000), 256, 256, 0, 1, 0};
@@ -162,14 +165,17 @@ TEST_CASE("the overlap check agrees with marking every byte") {
             const uint64_t row_bytes = 4 * (1 + random() % 4), rows = 1 + random() % 3;
             const uint64_t pitch = row_bytes + 4 * (random() % 8);
             uint64_t stride = 4 * (1 + random() % 24);
-            p[k] = {{at(0x1000 + 4 * (random() % 64)), stride, row_bytes, pitch, static_cast<uint32_t>(rows), 0},
-                    static_cast<uint32_t>(1 + random() % 6), 0, static_cast<uint32_t>(k)};
+            p[k] = {{at(0x1000 + 4 * (random() % 64)), stride, row_bytes, pitch,
+                     static_cast<uint32_t>(rows), 0},
+                    static_cast<uint32_t>(1 + random() % 6),
+                    0,
+                    static_cast<uint32_t>(k)};
             sound = sound && check_part(p[k]) == KVO_OK;
             if (!sound) break;
             for (uint64_t d = 0; d < p[k].n_blocks; ++d) {
                 for (uint64_t r = 0; r < rows; ++r) {
-                    const uint64_t begin = reinterpret_cast<uint64_t>(p[k].part.base) - 0x1000 + d * stride +
-                                           (rows > 1 ? r * pitch : 0);
+                    const uint64_t begin = reinterpret_cast<uint64_t>(p[k].part.base) - 0x1000 +
+                                           d * stride + (rows > 1 ? r * pitch : 0);
                     for (uint64_t b = begin; b < begin + row_bytes; ++b) {
                         overlap = overlap || (owner[b] != 0 && owner[b] != k + 1);
                         sound = sound && owner[b] != k + 1;
@@ -200,7 +206,9 @@ TEST_CASE("block lists are checked against the group before anything happens") {
     REQUIRE(add(t, opaque) == KVO_OK);
     const std::vector<uint32_t> ids{0, 1, KVO_NO_BLOCK, 7};
     uint32_t mask = 0;
-    const auto check = [&](std::vector<kvo_blocks_t> lists, uint64_t n) { return t.check_lists(lists, n, true, &mask); };
+    const auto check = [&](std::vector<kvo_blocks_t> lists, uint64_t n) {
+        return t.check_lists(lists, n, true, &mask);
+    };
     CHECK(check({{0, 4, ids.data()}}, 2) == KVO_OK);
     CHECK(mask == 1);
     CHECK(check({{0, 4, ids.data()}}, 3) == KVO_E_ARGUMENT);

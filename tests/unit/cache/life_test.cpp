@@ -57,7 +57,8 @@ std::vector<std::pair<const char*, status>> every_call(cache& c) {
     out.emplace_back("probe", c.probe({}, {}, 0, &m));
     out.emplace_back("match", c.match({}, {}, 0, KVO_MATCH_OPTIONS_INIT, {}, &t, &m));
     out.emplace_back("load", c.load({}, 0, 0, {}, idle, KVO_LOAD_OPTIONS_INIT, {}, &op));
-    out.emplace_back("store", c.store({}, {}, nullptr, {}, idle, KVO_STORE_OPTIONS_INIT, {}, &r, &op));
+    out.emplace_back("store",
+                     c.store({}, {}, nullptr, {}, idle, KVO_STORE_OPTIONS_INIT, {}, &r, &op));
     out.emplace_back("purge", c.purge({}, nullptr, &op));
     out.emplace_back("reserve", c.reserve({}, {}, nullptr, KVO_STORE_OPTIONS_INIT, &r, &v));
     out.emplace_back("slot", c.slot({}, 0, 0, &data, &bytes));
@@ -110,7 +111,8 @@ TEST_CASE("a configuration that cannot be is refused with the field and its valu
         {[](kvo_config_t* c) { c->progress = 9; }, KVO_E_ARGUMENT, "progress is 9"},
         {[](kvo_config_t* c) { c->setup = 9; }, KVO_E_ARGUMENT, "setup is 9"},
         {[](kvo_config_t* c) { c->max_ops = 0; }, KVO_E_ARGUMENT, "max_ops is 0"},
-        {[](kvo_config_t* c) { c->max_tickets = 1u << 20; }, KVO_E_ARGUMENT, "max_tickets is 1048576"},
+        {[](kvo_config_t* c) { c->max_tickets = 1u << 20; }, KVO_E_ARGUMENT,
+         "max_tickets is 1048576"},
         {[](kvo_config_t* c) { c->host_share = 0; }, KVO_E_ARGUMENT, "host_share is 0"},
         {[](kvo_config_t* c) { c->fingerprint_bytes = 5; }, KVO_E_ARGUMENT, "fingerprint is NULL"},
         {[](kvo_config_t* c) { c->numa_node = -2; }, KVO_E_ARGUMENT, "numa_node is -2"},
@@ -176,7 +178,8 @@ TEST_CASE("destroy is refused with the counts while something is held, unless to
     REQUIRE(f.c->reserve({}, keys, nullptr, KVO_STORE_OPTIONS_INIT, &r, &v) == KVO_OK);
     const auto running = f.submit({3});
     CHECK(f.c->may_destroy(0) == KVO_E_BUSY);
-    CHECK_THAT(error_text(), contains("1 ops unfinished, 0 completions not taken, 1 tickets, 1 reservations"));
+    CHECK_THAT(error_text(),
+               contains("1 ops unfinished, 0 completions not taken, 1 tickets, 1 reservations"));
     f.settle();  // nothing was changed by the refusal
     CHECK(f.take(running.op).status == KVO_OK);
     CHECK(f.c->may_destroy(4) == KVO_E_ARGUMENT);
@@ -221,10 +224,13 @@ TEST_CASE("the event descriptor becomes readable with a completion and is the ca
 }
 
 TEST_CASE("with its own threads a cache starts, copies, and ends by itself") {
-    cache_fixture f({.blocks = 16, .adjust = [](kvo_config_t* c) {
-                         c->progress = KVO_PROGRESS_THREAD;
-                         c->setup = KVO_SETUP_BACKGROUND;
-                     }, .host_device = true});
+    cache_fixture f({.blocks = 16,
+                     .adjust =
+                         [](kvo_config_t* c) {
+                             c->progress = KVO_PROGRESS_THREAD;
+                             c->setup = KVO_SETUP_BACKGROUND;
+                         },
+                     .host_device = true});
     while (f.capacity().blocks_now < 16) std::this_thread::yield();
     const auto one = f.submit({1, 2, 3});
     kvo_completion_t done{};
@@ -234,7 +240,8 @@ TEST_CASE("with its own threads a cache starts, copies, and ends by itself") {
     const auto ticket = f.match({1, 2, 3});
     kvo_op_t op{};
     const std::vector<uint32_t> ids{20, 21, 22};
-    REQUIRE(f.c->load(ticket, 0, 3, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) == KVO_OK);
+    REQUIRE(f.c->load(ticket, 0, 3, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) ==
+            KVO_OK);
     CHECK(f.c->quiesce(10'000'000'000) == KVO_OK);
     REQUIRE(f.c->op_test(op, &done) == KVO_OK);
     for (uint32_t i = 0; i < 3; ++i) CHECK(f.holds(20 + i, i + 1, 0));

@@ -133,7 +133,8 @@ TEST_CASE("purges of random removals end exactly when their last removal is gone
         op_index op{};
         while (q.take_done(&op)) {
             ++ended;
-            const auto it = std::find_if(open.begin(), open.end(), [&](auto& o) { return o.second == raw(op); });
+            const auto it = std::find_if(open.begin(), open.end(),
+                                         [&](auto& o) { return o.second == raw(op); });
             REQUIRE(it != open.end());
             for (const removal& r : alive) REQUIRE(r.time > it->first);
             open.erase(it);
@@ -183,7 +184,8 @@ TEST_CASE("namespaces are found by their whole name") {
     CHECK(table.find(a, &id) == KVO_OK);
     CHECK(table.name(id) == "base|lora:x|1");
     CHECK(table.find({a.value + 7}, &id) == KVO_E_HANDLE);
-    CHECK(table.find({uint64_t{6} << 52 | (a.value & ~(uint64_t{0xFFF} << 52))}, &id) == KVO_E_HANDLE);
+    CHECK(table.find({uint64_t{6} << 52 | (a.value & ~(uint64_t{0xFFF} << 52))}, &id) ==
+          KVO_E_HANDLE);
     CHECK(table.open(std::string(256, 'n'), plain, &again) == KVO_E_ARGUMENT);
     CHECK(table.open(std::string_view("nul\0inside", 10), plain, &a) == KVO_OK);
     CHECK(table.open("nul", plain, &b) == KVO_OK);

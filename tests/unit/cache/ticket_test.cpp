@@ -1,4 +1,5 @@
-// Tickets: what a match pins, how pending blocks become ready or are let go, and every wrong handle.
+// Tickets: what a match pins, how pending blocks become ready or are let go, and every wrong
+// handle.
 #include "support/cache_fixture.hpp"
 
 using namespace kvo;
@@ -12,7 +13,8 @@ TEST_CASE("a match finds the longest run behind what the caller holds") {
     CHECK(f.probe({1, 2, 3, 4, 5}).n_ready == 4);
     CHECK(f.probe({1, 2, 9, 4}).n_ready == 2);
     CHECK(f.probe({9, 2, 3, 4}).n_ready == 0);
-    CHECK(f.probe({9, 9, 3, 4, 5}, 2).n_ready == 2);  // the caller holds the first two, whatever they are
+    CHECK(f.probe({9, 9, 3, 4, 5}, 2).n_ready ==
+          2);  // the caller holds the first two, whatever they are
     CHECK(f.probe({1, 2, 3, 4}, 4).n_ready == 0);
     CHECK(f.match({9}, 0, &m).value == 0);
     CHECK(m.n_ready == 0);
@@ -44,7 +46,8 @@ TEST_CASE("pending blocks become ready as their store goes on") {
     CHECK(m.n_pending == 2);
     const std::vector<uint32_t> ids{30, 31, 32};
     kvo_op_t op{};
-    CHECK(f.c->load(t, 0, 3, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) == KVO_E_RANGE);
+    CHECK(f.c->load(t, 0, 3, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) ==
+          KVO_E_RANGE);
     f.settle();
     CHECK(f.take(running.op).status == KVO_OK);
     REQUIRE(f.c->ticket_poll(t, &m) == KVO_OK);
@@ -135,7 +138,8 @@ TEST_CASE("stale, foreign and twice released tickets are refused") {
         CHECK(f.c->ticket_poll(bad, &m) == KVO_E_HANDLE);
         CHECK(f.c->ticket_trim(bad, 0) == KVO_E_HANDLE);
         CHECK(f.c->ticket_release(bad) == KVO_E_HANDLE);
-        CHECK(f.c->load(bad, 0, 1, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) == KVO_E_HANDLE);
+        CHECK(f.c->load(bad, 0, 1, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) ==
+              KVO_E_HANDLE);
     }
     CHECK(f.c->ticket_release(t) == KVO_OK);
     CHECK(f.c->ticket_release(t) == KVO_E_HANDLE);
@@ -144,7 +148,8 @@ TEST_CASE("stale, foreign and twice released tickets are refused") {
 }
 
 TEST_CASE("tickets pin no more than allowed, and say so only when not one block could be") {
-    cache_fixture f({.blocks = 8, .adjust = [](kvo_config_t* c) { c->max_pinned_bytes = 3 * 4096; }});
+    cache_fixture f(
+        {.blocks = 8, .adjust = [](kvo_config_t* c) { c->max_pinned_bytes = 3 * 4096; }});
     f.store({1, 2, 3, 4, 5});
     kvo_match_t m{};
     const auto a = f.match({1, 2, 3, 4, 5}, 0, &m);
@@ -152,7 +157,8 @@ TEST_CASE("tickets pin no more than allowed, and say so only when not one block 
     const auto b = f.match({1, 2, 3, 4, 5}, 0, &m);  // the same blocks cost nothing more
     CHECK(m.n_ready == 3);
     kvo_ticket_t t{};
-    CHECK(f.c->match({}, f.keys({1, 2, 3, 4, 5}), 3, KVO_MATCH_OPTIONS_INIT, {}, &t, &m) == KVO_E_PINNED_FULL);
+    CHECK(f.c->match({}, f.keys({1, 2, 3, 4, 5}), 3, KVO_MATCH_OPTIONS_INIT, {}, &t, &m) ==
+          KVO_E_PINNED_FULL);
     CHECK_THAT(error_text(), contains("3 pinned of 3 allowed"));
     CHECK(f.c->match({}, f.keys({9}), 0, KVO_MATCH_OPTIONS_INIT, {}, &t, &m) == KVO_OK);
     CHECK(f.c->ticket_release(a) == KVO_OK);
