@@ -1,50 +1,77 @@
-// The order of victims: a doubly linked list of numbers over arrays that several lists of one policy share.
-// Front is the oldest. Constant time, no allocation. Not thread-safe.
+// The order of victims: doubly linked lists of numbers. The nodes belong to someone else, who may
+// keep them inside larger records, so that what one access touches lies in one cache line; any
+// number is in at most one list at a time. Front is the oldest. Constant time, no allocation. Not
+// thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace kvo {
 
 constexpr uint32_t kNil = UINT32_MAX;
 
-// Neighbours of each number; a number is in at most one list at a time.
-struct order_links {
-    explicit order_links(uint32_t n) : older(n, kNil), newer(n, kNil) {}
-    std::vector<uint32_t> older, newer;
+// What a policy keeps of one entry.
+struct order_node {
+    uint32_t older = kNil, newer = kNil;
+    uint8_t list = 0;        // the policy's own; 0 when the entry is not resident
+    bool is_listed = false;  // in the victims of that list, that is: not pinned
 };
 
+// Nodes at equal distances of 2^shift bytes, found by number.
+class order_nodes {
+public:
+    order_nodes(order_node* first, unsigned shift)
+        : first_(reinterpret_cast<std::byte*>(first)), shift_(shift) {}
+    order_node& operator[](uint32_t i) const {
+        return *reinterpret_cast<order_node*>(first_ + (size_t{i} << shift_));
+    }
+
+private:
+    std::byte* first_;
+    unsigned shift_;
+};
+
+// Nodes: anything that gives a struct with the links `older` and `newer` for a number.
+template <typename Nodes>
 class order_list {
 public:
-    explicit order_list(order_links& links) : links_(&links) {}
+    explicit order_list(Nodes nodes) : nodes_(nodes) {}
 
     bool empty() const { return oldest_ == kNil; }
     uint32_t oldest() const { return oldest_; }
 
     void push_newest(uint32_t i) {
-        links_->older[i] = newest_;
-        links_->newer[i] = kNil;
-        (newest_ == kNil ? oldest_ : links_->newer[newest_]) = i;
+        nodes_[i].older = newest_;
+        nodes_[i].newer = kNil;
+        (newest_ == kNil ? oldest_ : nodes_[newest_].newer) = i;
         newest_ = i;
     }
     // i leaves just before `next` would.
     void insert_older_than(uint32_t next, uint32_t i) {
-        const uint32_t before = links_->older[next];
-        links_->older[i] = before;
-        links_->newer[i] = next;
-        links_->older[next] = i;
-        (before == kNil ? oldest_ : links_->newer[before]) = i;
+        const uint32_t before = nodes_[next].older;
+        nodes_[i].older = before;
+        nodes_[i].newer = next;
+        nodes_[next].older = i;
+        (before == kNil ? oldest_ : nodes_[before].newer) = i;
     }
-    void remove(uint32_t i) {
-        const uint32_t older = links_->older[i], newer = links_->newer[i];
-        (older == kNil ? oldest_ : links_->newer[older]) = newer;
-        (newer == kNil ? newest_ : links_->older[newer]) = older;
+    void remove(uint32_t i) { remove_run(i, i); }
+
+    // Several that follow each other, from `newest` to `oldest`, as one.
+    void remove_run(uint32_t newest, uint32_t oldest) {
+        const uint32_t older = nodes_[oldest].older, newer = nodes_[newest].newer;
+        (older == kNil ? oldest_ : nodes_[older].newer) = newer;
+        (newer == kNil ? newest_ : nodes_[newer].older) = older;
     }
-    void clear() { oldest_ = newest_ = kNil; }
+    // Numbers were chained on behind one of this list, the last of them is `oldest`; `older` is
+    // what came behind that one before.
+    void close_run(uint32_t oldest, uint32_t older) {
+        nodes_[oldest].older = older;
+        (older == kNil ? oldest_ : nodes_[older].newer) = oldest;
+    }
 
 private:
-    order_links* links_;
+    Nodes nodes_;
     uint32_t oldest_ = kNil, newest_ = kNil;
 };
 

@@ -83,12 +83,7 @@ TEST_CASE("metadata beside ghosts stays within 128 bytes a block") {
         constexpr uint32_t kBlocks = 1'000'000;
         // Ghosts and the records whose number does not depend on the blocks are counted apart.
         const uint64_t bytes = metadata_bytes(in, 2 * kBlocks) - metadata_bytes(in, kBlocks);
-        const uint64_t ghosts = policy == KVO_POLICY_ARC
-                                    ? policy_bytes(KVO_POLICY_ARC, 2 * kBlocks) -
-                                          policy_bytes(KVO_POLICY_ARC, kBlocks) -
-                                          18 * uint64_t{kBlocks}
-                                    // lists, place, digest of a resident block
-                                    : 0;
+        const uint64_t ghosts = ghost_bytes(policy, 2 * kBlocks) - ghost_bytes(policy, kBlocks);
         const uint64_t per_block = (bytes - ghosts) / kBlocks;
         INFO("policy " << policy << ": " << per_block << " bytes a block");
         CHECK(per_block <= 128);

@@ -1,5 +1,5 @@
-// LRU and ARC written down as the papers say them, with std::list and linear searches, pins included: the
-// model that the real policies are fuzzed against.
+// LRU and ARC written down as the papers say them, with std::list and linear searches, pins
+// included: the model that the real policies are fuzzed against.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,9 @@ struct naive_cache {
 
 protected:
     using list = std::list<uint64_t>;  // front: oldest
-    static bool has(const list& l, uint64_t k) { return std::find(l.begin(), l.end(), k) != l.end(); }
+    static bool has(const list& l, uint64_t k) {
+        return std::find(l.begin(), l.end(), k) != l.end();
+    }
     std::optional<uint64_t> oldest_free(const list& l) const {
         for (uint64_t k : l) {
             if (pinned.count(k) == 0) return k;

@@ -16,7 +16,8 @@ namespace {
 // The real policy as a little cache of its own, with the model beside it.
 class pair_of_caches {
 public:
-    pair_of_caches(kvo_policy_t kind, uint32_t capacity) : real_(make_policy(kind, capacity)), arc_(nullptr) {
+    pair_of_caches(kvo_policy_t kind, uint32_t capacity)
+        : real_(make_policy(kind, capacity)), arc_(nullptr) {
         real_->set_capacity(capacity);
         if (kind == KVO_POLICY_ARC) {
             auto arc = std::make_unique<naive_arc>();
@@ -37,7 +38,8 @@ public:
         REQUIRE(hit == model_hit);
         REQUIRE(refused == model_refused);
     }
-    // Pinned entries keep no place: unpinning makes one the most recent of its list, in the model too.
+    // Pinned entries keep no place: unpinning makes one the most recent of its list, in the model
+    // too.
     void toggle_pin(uint64_t key) {
         const auto it = entry_.find(key);
         if (it == entry_.end()) return;
@@ -87,7 +89,8 @@ private:
     }
     void move_to_newest(uint64_t key) {
         auto* lru = dynamic_cast<naive_lru*>(model_.get());
-        for (auto* l : lru != nullptr ? std::vector{&lru->order} : std::vector{&arc_->t1, &arc_->t2}) {
+        for (auto* l :
+             lru != nullptr ? std::vector{&lru->order} : std::vector{&arc_->t1, &arc_->t2}) {
             if (std::find(l->begin(), l->end(), key) == l->end()) continue;
             l->remove(key);
             l->push_back(key);
@@ -141,8 +144,8 @@ TEST_CASE("every sequence of six accesses to four keys at capacity two behaves a
 }
 
 TEST_CASE("ARC takes from the other list when the one it wants has only pinned entries") {
-    arc_policy arc(4);
-    arc.set_capacity(4);
+    const auto owned = make_policy(KVO_POLICY_ARC, 4);
+    auto& arc = static_cast<arc_policy&>(*owned);
     const auto put = [&](uint32_t i) {
         const admission a = arc.admit(i + 1, false);
         arc.insert(entry_id{i}, a);

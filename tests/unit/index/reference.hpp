@@ -32,9 +32,9 @@ inline void check_flat(const nlohmann::json& cells, const std::string& policy_na
     }
 }
 
-// LRU is checked in both ways. ARC only one key at a time: with whole chains our store keeps a call's own
-// blocks from leaving, which the reference does not, so its counts differ under pressure, mostly upwards
-// (miniswe at 100 blocks: 37,829 hits instead of 16,767).
+// LRU is checked in both ways. ARC only one key at a time: with whole chains our store keeps a
+// call's own blocks from leaving, which the reference does not, so its counts differ under
+// pressure, mostly upwards (miniswe at 100 blocks: 37,829 hits instead of 16,767).
 inline void check_prefix(const nlohmann::json& cells, const std::string& policy_name,
                          const trace::sequence& sequence) {
     for (const auto& [capacity, expected] : cells.items()) {

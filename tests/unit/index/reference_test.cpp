@@ -3,12 +3,14 @@
 using namespace kvo::test;
 
 TEST_CASE("hit counts on the mini-swe agent trace equal the reference to the last hit") {
-    check_trace("miniswe", std::string(KVO_TEST_DATA_DIR) + "/lmcache_agent_miniswe_delta.jsonl.xz");
+    check_trace("miniswe",
+                std::string(KVO_TEST_DATA_DIR) + "/lmcache_agent_miniswe_delta.jsonl.xz");
 }
 
 namespace {
 
-// The generator of the golden numbers: the smallest of three draws of a linear congruential generator.
+// The generator of the golden numbers: the smallest of three draws of a linear congruential
+// generator.
 struct golden_ids {
     uint64_t x = 42;
     uint32_t draw() {
@@ -55,7 +57,8 @@ TEST_CASE("the golden generator gives its published first ids") {
 }
 
 TEST_CASE("LRU equals the golden counts taken from a peer's manager") {
-    // Its ARC is not the paper's (new blocks always to T1, ghosts trimmed apart), so only its LRU counts.
+    // Its ARC is not the paper's (new blocks always to T1, ghosts trimmed apart), so only its LRU
+    // counts.
     const auto a500 = golden_run(KVO_POLICY_LRU, 500, false);
     CHECK(a500.hits == 21987);
     CHECK(a500.evictions == 77513);

@@ -1,5 +1,5 @@
-// Drives a policy or the index with an access sequence and counts hits, for comparison with reference
-// counts made by other programs.
+// Drives a policy or the index with an access sequence and counts hits, for comparison with
+// reference counts made by other programs.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,10 @@ namespace kvo::test {
 class flat_replay {
 public:
     flat_replay(kvo_policy_t kind, uint32_t capacity, uint32_t n_ids)
-        : policy_(make_policy(kind, capacity)), entry_of_(n_ids, UINT32_MAX), id_of_(capacity), free_(capacity) {
+        : policy_(make_policy(kind, capacity)),
+          entry_of_(n_ids, UINT32_MAX),
+          id_of_(capacity),
+          free_(capacity) {
         policy_->set_capacity(capacity);
         for (uint32_t i = 0; i < capacity; ++i) free_[i] = capacity - 1 - i;
     }
@@ -58,9 +61,9 @@ inline kvo_key_t key_of(uint64_t id) {
     return key;
 }
 
-// Request by request through the index: the leading run of resident blocks counts, then all blocks are
-// touched or inserted from last to first. chained: with parent links, as the cache does it (resident ones
-// pinned while new ones are reserved in chain order); else each key on its own.
+// Request by request through the index: the leading run of resident blocks counts, then all blocks
+// are touched or inserted from last to first. chained: with parent links, as the cache does it
+// (resident ones pinned while new ones are reserved in chain order); else each key on its own.
 class prefix_replay {
 public:
     prefix_replay(kvo_policy_t kind, uint32_t capacity, bool chained) : chained_(chained) {
