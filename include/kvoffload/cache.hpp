@@ -238,14 +238,14 @@ public:
 
 private:
     using text_fn = kvo_status_t (*)(kvo_cache_t*, char*, size_t, size_t*);
-    result<std::string> text(text_fn get) const {
+    result<std::string> text(text_fn write) const {
         size_t needed = 0;
-        status ok = get(c_, nullptr, 0, &needed);
+        status ok = write(c_, nullptr, 0, &needed);
         std::string out(needed, '\0');
         // Numbers may have grown by a digit in between.
         while (ok == status(KVO_E_RANGE)) {
             out.assign(needed + 64, '\0');
-            ok = get(c_, &out[0], out.size(), &needed);
+            ok = write(c_, &out[0], out.size(), &needed);
         }
         if (!ok) return ok;
         out.resize(needed - 1);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <type_traits>
 #include <utility>
 
@@ -23,9 +22,8 @@ public:
                   !std::is_same_v<std::decay_t<Container>, view> &&
                   std::is_convertible_v<decltype(std::declval<Container&>().data()), T*>>>
     constexpr view(Container&& c) noexcept : data_(c.data()), size_(c.size()) {}  // NOLINT
-    // For one call: f({a, b}).
-    constexpr view(std::initializer_list<std::remove_const_t<T>> list) noexcept
-        : data_(list.begin()), size_(list.size()) {}
+    // A list of one.
+    constexpr view(T& one) noexcept : data_(&one), size_(1) {}  // NOLINT
 
     constexpr T* data() const noexcept { return data_; }
     constexpr size_t size() const noexcept { return size_; }
