@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "model/work_item.hpp"
 #include "serve/block_pool.hpp"
 #include "serve/reuse.hpp"
 #include "serve/schedule.hpp"
@@ -35,16 +35,6 @@ struct request {
 
     uint64_t arrived_ns = 0, first_token_ns = 0, finished_ns = 0;
 };
-
-// One item of a forward pass: compute tokens[first..first+n) of the request.
-struct work_item {
-    std::span<const uint32_t> tokens;
-    uint32_t first_position = 0;
-    std::span<const uint32_t> table;
-    bool wants_token = false;  // the token that follows the last one is needed
-};
-// Runs the items in one pass; next[i] gets the greedy token of items that want one.
-using forward_fn = std::function<void(std::span<const work_item> items, std::span<uint32_t> next)>;
 
 struct scheduler_config {
     uint32_t block_tokens = 16;
