@@ -5,45 +5,11 @@
 #include <cstring>
 
 #include "model/matmul.hpp"
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include "model/thread_team.hpp"
 
 namespace engine {
 
 namespace {
-
-int n_threads() {
-#if defined(_OPENMP)
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-int this_thread() {
-#if defined(_OPENMP)
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-constexpr uint32_t kLanes = 16;
-
-// Sixteen running sums in a fixed order, so that the compiler may use vectors and the result never changes.
-float dot(const float* a, const float* b, uint32_t n) {
-    float sums[kLanes] = {};
-    uint32_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        for (uint32_t l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
-    }
-    for (uint32_t l = 0; i < n; ++i, ++l) sums[l] += a[i] * b[i];
-    for (uint32_t step = kLanes / 2; step > 0; step /= 2) {
-        for (uint32_t l = 0; l < step; ++l) sums[l] += sums[l + step];
-    }
-    return sums[0];
-}
 
 void normalise(const float* x, const std::vector<float>& weight, float epsilon, float* out) {
     const auto n = static_cast<uint32_t>(weight.size());
@@ -82,7 +48,7 @@ forward_pass::forward_pass(const model& m, kv_pool& pool) : model_(m), pool_(poo
     v_.resize(k_.size());
     gate_.resize(size_t{s.hidden} * kTileTokens);
     up_.resize(gate_.size());
-    scores_.resize(static_cast<size_t>(n_threads()));
+    scratch_.resize(thread_team::shared().size());
 }
 
 void forward_pass::run(std::span<const work_item> items, std::span<uint32_t> next, std::vector<float>* logits) {
@@ -150,59 +116,23 @@ void forward_pass::run_layer(uint32_t layer, std::span<const row> rows, uint32_t
     }
     std::fill(mixed_.begin() + static_cast<std::ptrdiff_t>(size_t{n} * q_width),
               mixed_.begin() + static_cast<std::ptrdiff_t>(size_t{columns} * q_width), 0.0f);
-#pragma omp parallel for schedule(dynamic, 1)
-    for (int t = 0; t < static_cast<int>(n); ++t) {
-        const auto at = static_cast<size_t>(t);
-        attend(layer, rows[at], &q_[at * q_width], &mixed_[at * q_width],
-               &scores_[static_cast<size_t>(this_thread())]);
-    }
+    thread_team::shared().run(n, [&](uint32_t t, uint32_t member) {
+        attend(s, pool_, layer, rows[t].item->table, rows[t].position, &q_[size_t{t} * q_width],
+               &mixed_[size_t{t} * q_width], &scratch_[member]);
+    });
     multiply(w.o, s.width, q_width, mixed_.data(), columns, normed_.data());
     add_tile(&x_, normed_, size_t{s.width} * columns);
 
     normalise_tile(x_, w.ffn_norm, s.norm_epsilon, columns, &normed_);
     multiply(w.gate, s.hidden, s.width, normed_.data(), columns, gate_.data());
     multiply(w.up, s.hidden, s.width, normed_.data(), columns, up_.data());
-    const auto n_hidden = static_cast<int>(s.hidden * columns);
-#pragma omp parallel for schedule(static)
-    for (int i = 0; i < n_hidden; ++i) {
-        const auto at = static_cast<size_t>(i);
-        gate_[at] = gate_[at] / (1.0f + std::exp(-gate_[at])) * up_[at];
-    }
+    thread_team::shared().run(columns, [&](uint32_t t, uint32_t) {
+        float* gate = &gate_[size_t{t} * s.hidden];
+        const float* up = &up_[size_t{t} * s.hidden];
+        for (uint32_t i = 0; i < s.hidden; ++i) gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+    });
     multiply(w.down, s.width, s.hidden, gate_.data(), columns, normed_.data());
     add_tile(&x_, normed_, size_t{s.width} * columns);
-}
-
-// One token over its whole past, position by position: the order of all sums depends on nothing else.
-void forward_pass::attend(uint32_t layer, const row& r, const float* query, float* out,
-                          std::vector<float>* scores) {
-    const model_shape& s = model_.shape;
-    const uint32_t bt = pool_.block_tokens(), group = s.n_heads / s.n_kv_heads, n = r.position + 1;
-    const float scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
-    scores->resize(size_t{n} * s.n_heads);
-    for (uint32_t p = 0; p < n; ++p) {
-        const float* keys = pool_.keys(layer, r.item->table[p / bt]) + size_t{p % bt} * s.kv_width();
-        for (uint32_t h = 0; h < s.n_heads; ++h) {
-            const float* key = keys + size_t{h / group} * s.head_dim;
-            (*scores)[size_t{h} * n + p] = dot(query + size_t{h} * s.head_dim, key, s.head_dim) * scale;
-        }
-    }
-    std::fill(out, out + size_t{s.n_heads} * s.head_dim, 0.0f);
-    for (uint32_t h = 0; h < s.n_heads; ++h) {
-        float* row_scores = scores->data() + size_t{h} * n;
-        const float most = *std::max_element(row_scores, row_scores + n);
-        float sum = 0;
-        for (uint32_t p = 0; p < n; ++p) sum += row_scores[p] = std::exp(row_scores[p] - most);
-        for (uint32_t p = 0; p < n; ++p) row_scores[p] /= sum;
-    }
-    for (uint32_t p = 0; p < n; ++p) {
-        const float* values = pool_.values(layer, r.item->table[p / bt]) + size_t{p % bt} * s.kv_width();
-        for (uint32_t h = 0; h < s.n_heads; ++h) {
-            const float weight = (*scores)[size_t{h} * n + p];
-            const float* value = values + size_t{h / group} * s.head_dim;
-            float* to = out + size_t{h} * s.head_dim;
-            for (uint32_t i = 0; i < s.head_dim; ++i) to[i] += weight * value[i];
-        }
-    }
 }
 
 void forward_pass::answer(std::span<const row> rows, std::span<uint32_t> next, std::vector<float>* logits) {

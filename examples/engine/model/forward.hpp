@@ -1,10 +1,11 @@
-// The forward pass over a paged KV cache. One thread calls it; inside it uses as many as OpenMP gives. Holds
+// The forward pass over a paged KV cache. One thread calls it; inside it uses the shared thread team. Holds
 // scratch memory for one tile; owns neither model nor pool.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "model/attention.hpp"
 #include "model/kv_pool.hpp"
 #include "model/model.hpp"
 #include "model/work_item.hpp"
@@ -31,7 +32,6 @@ private:
     };
     void run_tile(std::span<const row> rows, std::span<uint32_t> next, std::vector<float>* logits);
     void run_layer(uint32_t layer, std::span<const row> rows, uint32_t columns);
-    void attend(uint32_t layer, const row& r, const float* query, float* out, std::vector<float>* scores);
     void turn(float* heads, uint32_t n_heads, uint32_t position) const;
     void answer(std::span<const row> rows, std::span<uint32_t> next, std::vector<float>* logits);
 
@@ -39,7 +39,7 @@ private:
     kv_pool& pool_;
     std::vector<float> frequencies_;
     std::vector<float> x_, normed_, q_, k_, v_, mixed_, gate_, up_, head_;
-    std::vector<std::vector<float>> scores_;  // one per thread
+    std::vector<attention_scratch> scratch_;  // one per thread
 };
 
 }  // namespace engine

@@ -3,6 +3,8 @@
 #include <Eigen/Core>
 #include <algorithm>
 
+#include "model/thread_team.hpp"
+
 namespace engine {
 
 namespace {
@@ -27,13 +29,11 @@ void multiply(const std::vector<float>& w, uint32_t rows, uint32_t inner, const 
     const Eigen::Map<const row_major> weights(w.data(), rows, inner);
     const Eigen::Map<const column_major> input(in, inner, columns);
     Eigen::Map<column_major> result(out, rows, columns);
-    const auto n_chunks = static_cast<int>((rows + kRowChunk - 1) / kRowChunk);
-#pragma omp parallel for schedule(static)
-    for (int c = 0; c < n_chunks; ++c) {
-        const uint32_t first = static_cast<uint32_t>(c) * kRowChunk;
+    thread_team::shared().run((rows + kRowChunk - 1) / kRowChunk, [&](uint32_t c, uint32_t) {
+        const uint32_t first = c * kRowChunk;
         const uint32_t n = std::min(kRowChunk, rows - first);
         result.middleRows(first, n).noalias() = weights.middleRows(first, n) * input;
-    }
+    });
 }
 
 }  // namespace engine
