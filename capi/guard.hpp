@@ -77,6 +77,8 @@ status write_struct(const char* what, T* out, Fill fill) {
     if (out == nullptr) return fail(KVO_E_ARGUMENT, "{} is NULL", what);
     if (const status ok = check_head(what, out, sizeof(T)); ok != KVO_OK) return ok;
     T full{};
+    full.struct_size = sizeof(T);
+    full.api_version = KVO_API_VERSION;
     const status ok = fill(&full);
     const uint32_t size = out->struct_size, version = out->api_version;
     std::memcpy(static_cast<void*>(out), &full, std::min<size_t>(size, sizeof(T)));

@@ -20,7 +20,7 @@ static_assert(sizeof(kvo_stats_t) == 2 * sizeof(uint32_t) + kFields * sizeof(uin
               "stats_fields.hpp lists every field of kvo_stats_t");
 
 kvo_status_t read_all(open_cache& c, kvo_stats_t* out) {
-    *out = {};
+    kvo_stats_init(out);
     KVO_TRY(c.blocks->stats(out));
     if (c.started) out->seqs = c.sequences->n_open();
     return KVO_OK;

@@ -47,26 +47,26 @@ bool run_all(const demo_engine& e, const demo_options& o, const schedule& plan, 
     forward_pass forward(*e.weights, memory);
     const auto config = scheduler_for(e, o);
     auto none = make_no_tier();
-    auto offload = make_offload_tier(memory, offload_for(e, o), error);
-    if (!offload) return false;
-    struct way {
-        const char* name;
-        bool reuses_device;
-        reuse_tier* tier;
-    };
-    for (const way& w : {way{"no reuse", false, none.get()}, way{"device cache", true, none.get()},
-                         way{"device + offload", true, offload.get()}, way{"after reset", true, offload.get()}}) {
-        show_progress(plan.name, w.name);
-        if (runs->size() == 3) offload->reset();
-        if (runs->size() == 2 && o.spoil) offload->spoil_next_load();
-        block_pool pool(o.device_blocks, kBlockTokens, w.reuses_device);
+    std::unique_ptr<offload_tier> offload;
+    const auto run = [&](const char* name, bool reuses_device, reuse_tier& tier, uint64_t rss_before) {
+        show_progress(plan.name, name);
+        block_pool pool(o.device_blocks, kBlockTokens, reuses_device);
         runs->emplace_back();
-        if (!run_schedule(w.name, plan, config, pool, *w.tier, forward.function(), &runs->back(), error)) {
-            return false;
-        }
-    }
-    end_progress();
-    return true;
+        run_result& r = runs->back();
+        const bool ok = run_schedule(name, plan, config, pool, tier, forward.function(), &r, error);
+        r.rss_before = rss_before;
+        end_progress();
+        return ok;
+    };
+    if (!run("no reuse", false, *none, resident_bytes())) return false;
+    if (!run("device cache", true, *none, resident_bytes())) return false;
+    const uint64_t before_offload = resident_bytes();
+    offload = make_offload_tier(memory, offload_for(e, o), error);
+    if (!offload) return false;
+    if (o.spoil) offload->spoil_next_load();
+    if (!run("device + offload", true, *offload, before_offload)) return false;
+    offload->reset();
+    return run("after reset", true, *offload, before_offload);
 }
 
 void show_answers(const demo_engine& e, const schedule& plan, const run_result& run) {

@@ -224,7 +224,6 @@ std::unique_ptr<offload_tier> make_offload_tier(kv_pool& pool, const offload_con
     c.budget_bytes = config.budget_bytes;
     c.block_tokens = pool.block_tokens();
     c.policy = config.arc ? KVO_POLICY_ARC : KVO_POLICY_LRU;
-    c.setup = KVO_SETUP_EAGER;
     c.fingerprint = config.fingerprint.data();
     c.fingerprint_bytes = config.fingerprint.size();
     // Records for what this engine can have in flight, instead of the defaults for large servers.
