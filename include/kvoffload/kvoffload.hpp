@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kvoffload/cache.hpp"
+#include "kvoffload/kvo_host.h"
 #include "kvoffload/reservation.hpp"
 #include "kvoffload/sequence.hpp"
 #include "kvoffload/status.hpp"
