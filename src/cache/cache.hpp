@@ -3,6 +3,7 @@
 // taken for at most kKeysPerLock keys at a time and never held over a device call.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,7 +42,10 @@ struct call_extras {
     identity* who =
         nullptr;  // exact check. A match then verifies the chain from block 0 on: each entry's
                   // content and that its parent is the entry before it; a mismatch is a miss
-    uint64_t owner_tag = 0;  // for op_observer
+    // For op_observer. A store that has one tells its op even when it is detached.
+    uint64_t owner_tag = 0;
+    // Loads: so many leading ids of each group's list are holes.
+    std::array<uint32_t, kMaxGroups> skip_ids{};
 };
 
 class cache {
@@ -84,6 +88,8 @@ public:
                  const kvo_store_options_t& options, const call_extras& extras,
                  kvo_store_result_t* result, kvo_op_t* op);
     status fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fence_mode_t mode);
+    // fence, mode DROP, for the device blocks of blocks first, first + 1, ... of this op's call.
+    status fence_op(kvo_op_t op, uint32_t first, void* stream);
     status op_wait_stream(kvo_op_t op, void* stream, uint32_t flags);
     status poll(kvo_completion_t* out, uint32_t max, uint64_t budget_ns, uint32_t* n);
     status op_test(kvo_op_t op, kvo_completion_t* out);
@@ -109,6 +115,7 @@ public:
     uint32_t n_groups() const;
     uint32_t max_entries() const;  // after start
     uint32_t ratio(uint32_t group) const;
+    uint32_t lag_tokens(uint32_t group) const;
     void set_identity_keeper(identity_keeper* keeper);  // before start
     void set_op_observer(op_observer* observer);        // before start
     uint64_t generation() const;                        // raised by reset

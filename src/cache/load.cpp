@@ -15,6 +15,7 @@ struct load_request {
     uint32_t first = 0, n = 0;
     std::span<const kvo_blocks_t> dst;
     uint32_t groups = 0;
+    std::array<uint32_t, kMaxGroups> skip_ids{};
 };
 
 status check_load(const kvo_load_options_t& o) {
@@ -55,7 +56,8 @@ status add_blocks(cache::state& s, const load_request& r, op_index op, uint32_t 
         for (const kvo_blocks_t& list : r.dst) {
             const uint32_t ratio = s.groups[list.group].ratio;
             pieces[list.group] = {s.index->slot(e, list.group),
-                                  {list.ids + uint64_t{i} * ratio, ratio}};
+                                  {list.ids + uint64_t{i} * ratio, ratio},
+                                  i == 0 ? r.skip_ids[list.group] : 0};
         }
         s.index->pin(e);
         const status bad =
@@ -77,7 +79,7 @@ status cache::load(kvo_ticket_t ticket, uint32_t first, uint32_t n,
     *op = kvo_op_t{};
     if (status bad = s.check_process(); bad != KVO_OK) return bad;
     if (status bad = check_load(options); bad != KVO_OK) return bad;
-    load_request r{ticket, first, n, dst, 0};
+    load_request r{ticket, first, n, dst, 0, extras.skip_ids};
     locked lock(s.mutex);
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
     if (n > 0 && dst.empty())

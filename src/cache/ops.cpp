@@ -26,6 +26,18 @@ status cache::fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fenc
     return done;
 }
 
+status cache::fence_op(kvo_op_t op, uint32_t first, void* stream) {
+    state& s = *state_;
+    if (status bad = s.check_process(); bad != KVO_OK) return bad;
+    {
+        const locked lock(s.mutex);
+        if (status bad = s.check_started(); bad != KVO_OK) return bad;
+    }
+    const status done = s.engine->fence_op(op, first, stream);
+    s.chores();
+    return done;
+}
+
 status cache::op_wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
     state& s = *state_;
     if (status bad = s.check_process(); bad != KVO_OK) return bad;

@@ -175,7 +175,7 @@ status cache::commit(kvo_reservation_t r, void* stream, kvo_op_t* op) {
     } else {
         s.notes[tag].reverting = true;
     }
-    return s.finish_submit(lock, at, tag, bad, stream, op);
+    return s.finish_submit(lock, at, tag, bad, stream, request.detached ? nullptr : op);
 }
 
 void cache::state::drop_reservation(locked& lock, uint64_t handle) {

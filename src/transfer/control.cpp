@@ -136,6 +136,37 @@ status transfer_engine::fence(std::span<const kvo_blocks_t> lists, void* stream,
     return KVO_OK;
 }
 
+status transfer_engine::fence_op(kvo_op_t op, uint32_t first_ordinal, void* stream) {
+    state& s = *state_;
+    std::unique_lock lock(s.mutex);
+    ++s.counts.fences;
+    while (true) {
+        const op_record* r = s.find(op.value);
+        if (r == nullptr || r->phase != op_phase::accepted) return KVO_OK;  // over
+        state::slices_to_wait_for which;
+        bool issuing_now = false;
+        for (uint32_t p = r->first_piece; p != kNone; p = s.pieces[p].next_in_op) {
+            if (s.blocks[s.pieces[p].block].block.ordinal < first_ordinal) continue;
+            if (s.pieces[p].state == piece_state::waiting) s.withdraw_piece(p, KVO_E_DROPPED);
+            if (s.pieces[p].state == piece_state::issuing) issuing_now = true;
+            if (s.pieces[p].state == piece_state::queued) which.add(s.pieces[p]);
+        }
+        s.maybe_finish(s.number_of(op.value));
+        if (issuing_now) {
+            ++s.counts.host_waits;
+            s.issued.wait(lock, [&] { return !s.issuing; });
+            continue;
+        }
+        if (!which.any()) return KVO_OK;
+        if (stream == KVO_STREAM_IDLE) {
+            return fail(KVO_E_NOT_READY, "copies of op {:#x} are queued and no stream was given that could wait: "
+                                         "let them end (kvo_poll) and call again", op.value);
+        }
+        ++s.counts.fence_waits;
+        return s.wait_for_slices(which, stream, lock);
+    }
+}
+
 status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
     state& s = *state_;
     const status ok = s.device.stream_check(s.device.context, stream);

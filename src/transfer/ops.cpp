@@ -93,11 +93,11 @@ status transfer_engine::add_block(op_index op, const op_block& block, std::span<
     for (size_t g = 0; g < groups.size(); ++g) {
         if (groups[g].slot == kNoSlot) continue;
         const status ok = check_ids(s.fences, s.pieces, s.blocks, s.ops, static_cast<uint32_t>(g),
-                                    groups[g].ids, is_load);
+                                    groups[g].ids.subspan(groups[g].skip), is_load);
         if (ok != KVO_OK) return ok;
-        n_pieces += static_cast<uint32_t>(groups[g].ids.size() -
-                                          static_cast<size_t>(std::count(groups[g].ids.begin(),
-                                                                         groups[g].ids.end(), KVO_NO_BLOCK)));
+        const auto ids = groups[g].ids.subspan(groups[g].skip);
+        n_pieces += static_cast<uint32_t>(ids.size() -
+                                          static_cast<size_t>(std::count(ids.begin(), ids.end(), KVO_NO_BLOCK)));
     }
     if (s.free_blocks.n_free() == 0 || s.free_pieces.n_free() < n_pieces) {
         return fail(KVO_E_OPS_FULL, "in-flight block records are used up ({} free, {} needed): wait for "
@@ -112,7 +112,7 @@ status transfer_engine::add_block(op_index op, const op_block& block, std::span<
     ++r.blocks_left;
     for (size_t g = 0; g < groups.size(); ++g) {
         if (groups[g].slot == kNoSlot) continue;
-        for (size_t k = 0; k < groups[g].ids.size(); ++k) {
+        for (size_t k = groups[g].skip; k < groups[g].ids.size(); ++k) {
             if (groups[g].ids[k] == KVO_NO_BLOCK) continue;
             const uint32_t p = s.free_pieces.take();
             piece_record& piece = s.pieces[p];
@@ -152,7 +152,7 @@ status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out) {
             drop(op, ok);
             return ok;
         }
-        if (out != nullptr) *out = r.detached ? kvo_op_t{0} : r.completion.op;
+        if (out != nullptr) *out = r.completion.op;
         r.has_gate = has_gate;
         s.accept(raw(op));
     }

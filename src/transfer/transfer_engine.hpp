@@ -101,9 +101,11 @@ public:
     struct group_piece {
         slot_id slot = kNoSlot;
         std::span<const uint32_t> ids;
+        uint32_t skip = 0;  // so many leading ids are holes
     };
     status add_block(op_index op, const op_block& block, std::span<const group_piece> groups);
     uint32_t n_blocks(op_index op) const;
+    // *out names the op, detached or not.
     // Records the gate on the caller's stream and accepts the op. On failure the op is gone and block_over
     // was called for each of its blocks with that status; no completion comes. Wakes the worker via wake().
     status submit(op_index op, void* stream, kvo_op_t* out);
@@ -132,6 +134,8 @@ public:
     void cancel_all(status why);                                // [lock]
     void cancel_group(uint32_t group, status why);              // [lock] unqueued pieces naming this group
     status fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fence_mode_t mode);  // [free]
+    // fence (drop) for the device blocks of this op's blocks from `first_ordinal` on, whoever else uses them.
+    status fence_op(kvo_op_t op, uint32_t first_ordinal, void* stream);                       // [free]
     status wait_stream(kvo_op_t op, void* stream, uint32_t flags);                            // [free]
     uint32_t n_active() const;                                  // [lock] accepted, not over
     uint32_t n_untaken() const;                                 // [lock]

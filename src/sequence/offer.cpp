@@ -1,0 +1,136 @@
+// Storing: which whole blocks of a sequence are known, computed and to be kept, and handing them to
+// the cache.
+#include <algorithm>
+
+#include "sequence/state.hpp"
+
+namespace kvo {
+
+uint32_t sequences::state::n_storable_blocks(const sequence_record& r) const {
+    if ((r.flags & KVO_SEQ_NO_STORE) != 0) return 0;
+    const uint32_t settled = r.n_computed - std::min(r.n_computed, lag_tokens);
+    uint32_t tokens = std::min({settled, r.history.n_tokens, r.unknown_from, r.max_store_tokens});
+    if ((r.flags & KVO_SEQ_PROMPT_ONLY) != 0) tokens = std::min(tokens, r.n_prompt);
+    return whole_blocks(tokens);
+}
+
+namespace {
+
+// Capacity that is short now, or a load that failed: the cache keeps less, the request goes on.
+bool is_no_concern_of_the_engine(status s) { return s <= -300 && s > -500; }
+
+}  // namespace
+
+status sequences::state::offer(sequence_record& r, std::span<const kvo_blocks_t> lists,
+                               void* stream) {
+    const uint32_t end = n_storable_blocks(r);
+    if (r.n_offered >= end || r.refused_at == end) return KVO_OK;
+    settle(r);
+    // Content of before a reset or behind a failed load is not what its tokens say.
+    if (r.poisoned_from != kNever || r.generation != blocks.generation()) return KVO_OK;
+    bool more = true;
+    while (more && r.n_offered < end) {
+        if (r.n_offered >= r.loaded_begin && r.n_offered < r.loaded_end) {
+            r.n_offered = r.loaded_end;
+            continue;
+        }
+        const uint32_t stop = r.n_offered < r.loaded_begin ? std::min(end, r.loaded_begin) : end;
+        const uint32_t n = std::min(stop - r.n_offered, kBlocksPerStore);
+        if (status bad = offer_run(r, n, lists, stream, &more); bad != KVO_OK) return bad;
+    }
+    if (!more && r.n_offered < end) r.refused_at = end;
+    return KVO_OK;
+}
+
+status sequences::state::offer_run(sequence_record& r, uint32_t n,
+                                   std::span<const kvo_blocks_t> lists, void* stream, bool* more) {
+    *more = false;
+    const uint32_t first = r.n_offered;
+    std::array<kvo_blocks_t, kMaxGroups> src;
+    if (status bad = sub_lists(lists, first, n, {src.data(), n_groups}); bad != KVO_OK) return bad;
+    op_use use;
+    call_extras extras;
+    if (r.stores.full() || (use.watch = watches.take(&extras.owner_tag)) == kNoWatch) return KVO_OK;
+
+    block_list_room<kBlocksPerStore> room;
+    const block_list list = room.list(first, n);
+    fill(r, list);
+    block_check check(*this, list);
+    extras.who = &check;
+    const kvo_key_t parent = first == 0 ? kvo_key_t{} : key_of(r, first - 1);
+    kvo_op_t after[kMostLoads];
+    uint8_t verdicts[kBlocksPerStore];
+    kvo_store_options_t options = KVO_STORE_OPTIONS_INIT;
+    options.flags = KVO_OP_DETACHED;
+    options.after = after;
+    for (uint32_t i = 0; i < r.loads.size(); ++i) after[options.n_after++] = r.loads[i].op;
+    options.verdicts = verdicts;
+    kvo_store_result_t result{};
+    const status bad =
+        blocks.store(r.ns, list.keys, first == 0 ? nullptr : &parent, {src.data(), lists.size()},
+                     stream, options, extras, &result, &use.op);
+    if (bad != KVO_OK) {
+        watches.never_mind(use.watch);
+        return is_no_concern_of_the_engine(bad) ? KVO_OK : bad;
+    }
+    use.first_block = first;
+    use.n_blocks = n;
+    r.stores.add(use);
+    // For want of room only: asked again when there is one block more to store.
+    const auto no_room = [](uint8_t v) { return v == KVO_STORE_FULL || v == KVO_STORE_NO_RECORD; };
+    const auto n_done =
+        static_cast<uint32_t>(std::find_if(verdicts, verdicts + n, no_room) - verdicts);
+    r.n_offered += n_done;
+    r.n_stored_blocks += n_done;
+    *more = n_done == n;
+    return KVO_OK;
+}
+
+status sequences::prefilled(kvo_seq_t seq, uint32_t n_computed, std::span<const kvo_blocks_t> lists,
+                            void* stream) {
+    state& s = *state_;
+    hook h(s, seq);
+    if (h.result() != KVO_OK) return h.result();
+    sequence_record& r = h.record();
+    const uint32_t known = r.history.n_tokens;
+    if (n_computed > known && !r.blind) {
+        return fail(KVO_E_RANGE, "n_computed {}: {} tokens are known", n_computed, known);
+    }
+    r.n_computed = std::max(r.n_computed, std::min(n_computed, known));
+    return s.offer(r, lists, stream);
+}
+
+status sequences::decode(kvo_seq_t seq, std::span<const uint32_t> new_tokens, uint32_t n_computed,
+                         std::span<const kvo_blocks_t> lists, void* stream) {
+    state& s = *state_;
+    hook h(s, seq);
+    if (h.result() != KVO_OK) return h.result();
+    sequence_record& r = h.record();
+    if (r.blind)
+        return fail(KVO_E_OPS_FULL, "tokens behind {} are not known: there was no room for them",
+                    r.history.n_tokens);
+    if (n_computed > r.history.n_tokens + new_tokens.size()) {
+        return fail(KVO_E_RANGE, "n_computed {}: {} tokens are known, {} are new", n_computed,
+                    r.history.n_tokens, new_tokens.size());
+    }
+    if (status bad = s.append(r, new_tokens); bad != KVO_OK) return bad;
+    r.n_computed = std::max(r.n_computed, n_computed);
+    return s.offer(r, lists, stream);
+}
+
+status sequences::decode_batch(std::span<kvo_decode_item_t> items, void* stream) {
+    status first_bad = KVO_OK;
+    char text[kErrorTextBytes];
+    for (kvo_decode_item_t& item : items) {
+        const status s = decode(item.seq, {item.new_tokens, item.n_new}, item.n_computed,
+                                {item.blocks, item.n_groups}, stream);
+        item.status = s;
+        if (s == KVO_OK || first_bad != KVO_OK) continue;
+        first_bad = s;
+        fmt::format_to_n(text, sizeof text - 1, "item {}: {}", &item - items.data(), error_text())
+            .out[0] = '\0';
+    }
+    return first_bad == KVO_OK ? KVO_OK : fail(first_bad, "{}", static_cast<const char*>(text));
+}
+
+}  // namespace kvo
