@@ -168,7 +168,7 @@ static void bad_calls(void) {
     CHECK(m.n_ready == 3);
     CHECK(kvo_load(c, t, 2, 2, &src, 1, KVO_STREAM_IDLE, NULL, &op) != KVO_OK);
     EXPECT(kvo_load(c, t, 0, 3, &wrong, 1, KVO_STREAM_IDLE, NULL, &op), KVO_E_RANGE);
-    EXPECT(kvo_load(c, foreign, 0, 1, &src, 1, KVO_STREAM_IDLE, NULL, &op), KVO_E_HANDLE);
+    EXPECT(kvo_load(c, foreign, 0, 3, &src, 1, KVO_STREAM_IDLE, NULL, &op), KVO_E_HANDLE);
     EXPECT(kvo_cache_destroy(c, 0), KVO_E_BUSY); /* a ticket is held */
     EXPECT(kvo_ticket_release(c, t), KVO_OK);
     EXPECT(kvo_ticket_release(c, t), KVO_E_HANDLE);
