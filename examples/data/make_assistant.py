@@ -46,7 +46,7 @@ def main():
             part = documents[where]
         texts.append(f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n")
         users[sum(map(len, users)) % 2].append(
-            {"parts": [part, len(texts) - 1], "answer": 24, "question": f"{where}: {question}"})
+            {"parts": [part, len(texts) - 1], "answer": 20, "question": f"{where}: {question}"})
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump({"name": "assistant", "texts": texts, "users": users}, file)
         file.flush()

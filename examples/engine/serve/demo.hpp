@@ -16,8 +16,8 @@ namespace engine {
 struct demo_options {
     std::string data = "examples/data";
     std::string schedules = "assistant,miniswe,conversation";
-    uint32_t device_blocks = 96;
-    uint64_t host_mib = 256;
+    uint32_t device_blocks = 80;
+    uint64_t host_mib = 512;
     bool layer_first = false;
     bool arc = false;
     bool spoil = false;       // zero one restored block: the comparison must then fail
