@@ -79,7 +79,12 @@ status find_running(void* handle, std::shared_ptr<host_stream>* out) {
 using event_handle = std::shared_ptr<host_event>;
 event_handle& event_of(void* event) { return *static_cast<event_handle*>(event); }
 
-status create_stream(void*, void** stream) { return registry().add(true, stream); }
+// The thread is there before the first copy, so that submitting never makes one.
+status create_stream(void*, void** stream) {
+    const status added = registry().add(true, stream);
+    std::shared_ptr<host_stream> s;
+    return added == KVO_OK ? find_running(*stream, &s) : added;
+}
 void destroy_stream(void*, void* stream) { registry().remove(stream); }
 status check_stream(void*, void* stream) {
     if (registry().find(stream)) return KVO_OK;

@@ -55,6 +55,7 @@ cache_fixture::cache_fixture(const cache_setup& s) : setup(s), table(device.tabl
     config.event_ring = 256;
     config.budget_bytes = 1;
     if (setup.host_device) table = host_device();
+    if (setup.custom != nullptr) table = *setup.custom;
     if (setup.adjust) setup.adjust(&config);
     for (uint32_t g = 0; g < n_device_groups(); ++g) {
         uint64_t bytes = 0;

@@ -26,6 +26,7 @@ struct cache_setup {
     std::function<void(kvo_config_t*)> adjust{};  // last word on the config, before the budget
     uint32_t max_blocks = 0;                      // what max_bytes buys; 0: blocks
     bool host_device = false;
+    const device_table* custom = nullptr;  // instead of the step device
 };
 
 class cache_fixture {
