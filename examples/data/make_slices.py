@@ -28,7 +28,7 @@ def renumber(users):
              for blocks, answer in user] for user in users]
 
 
-def miniswe(path, sessions=4, turns=3, coarse=4, most_blocks=32):
+def miniswe(path, sessions=3, turns=2, coarse=4, most_blocks=24):
     """Whole sessions' first turns; 4 pieces of 64 bytes make one block of 16 tokens."""
     users, before = defaultdict(list), {}
     for row in lines(path):
@@ -43,7 +43,7 @@ def miniswe(path, sessions=4, turns=3, coarse=4, most_blocks=32):
     return [users[s] for s in sorted(users)]
 
 
-def conversation(path, minutes=30, share=61, pick=7, n_users=3, most_requests=14, most_blocks=32):
+def conversation(path, minutes=30, share=61, pick=7, n_users=3, most_requests=8, most_blocks=24):
     """A share of the conversations by root prefix: those whose second block id mod `share` is `pick`.
     A block of 512 tokens becomes one of 16."""
     chosen = []
