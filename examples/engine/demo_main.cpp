@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     app.add_option("--running", o.max_running, "requests served at once")->check(CLI::Range(1, 64));
     app.add_flag("--layer-first", o.layer_first, "KV pool with one array per layer instead of one range per block");
     app.add_flag("--arc", o.arc, "ARC instead of LRU");
-    app.add_flag("--spoil", o.spoil, "zero one restored block: the comparison must then fail");
+    app.add_flag("--spoil", o.spoil, "zero one block of each load: the comparison must then fail");
     app.add_option("--prefix", o.ttft_prefix, "ttft: tokens of the prefix")->check(CLI::Range(16, 1 << 16));
     app.add_option("--repetitions", o.ttft_repetitions, "ttft: repetitions")->check(CLI::Range(1, 1000));
     app.add_option("--pairs", o.overhead_pairs, "overhead: pairs of runs")->check(CLI::Range(1, 10000));

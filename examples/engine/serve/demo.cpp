@@ -63,7 +63,7 @@ bool run_all(const demo_engine& e, const demo_options& o, const schedule& plan, 
     const uint64_t before_offload = resident_bytes();
     offload = make_offload_tier(memory, offload_for(e, o), error);
     if (!offload) return false;
-    if (o.spoil) offload->spoil_next_load();
+    if (o.spoil) offload->spoil_loads();
     if (!run("device + offload", true, *offload, before_offload)) return false;
     offload->reset();
     return run("after reset", true, *offload, before_offload);

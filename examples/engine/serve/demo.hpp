@@ -16,11 +16,11 @@ namespace engine {
 struct demo_options {
     std::string data = "examples/data";
     std::string schedules = "assistant,miniswe,conversation";
-    uint32_t device_blocks = 80;
+    uint32_t device_blocks = 40;
     uint64_t host_mib = 512;
     bool layer_first = false;
     bool arc = false;
-    bool spoil = false;       // zero one restored block: the comparison must then fail
+    bool spoil = false;       // zero one block of each load: the comparison must then fail
     uint32_t max_running = 4;
     uint32_t ttft_prefix = 1024;
     int ttft_repetitions = 5;

@@ -108,7 +108,7 @@ public:
         r.cpu_ns_calls = cpu_ns_calls_;
         return r;
     }
-    void spoil_next_load() override { spoils_ = true; }
+    void spoil_loads() override { spoils_ = true; }
 
     // Takes what is finished; waits up to `patience` for the first one.
     void poll(std::chrono::nanoseconds patience) {
@@ -133,9 +133,8 @@ public:
     // For the proof that the comparison can fail.
     void maybe_spoil(std::span<const uint32_t> loaded_blocks) {
         if (!spoils_ || loaded_blocks.empty()) return;
-        spoils_ = false;
         for (const auto& part : pool_.parts()) {
-            std::memset(static_cast<uint8_t*>(part.base) + loaded_blocks[0] * part.stride, 0, part.bytes);
+            std::memset(static_cast<uint8_t*>(part.base) + loaded_blocks.back() * part.stride, 0, part.bytes);
         }
     }
     kvoffload::cache& cache() { return cache_; }

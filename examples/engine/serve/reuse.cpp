@@ -21,7 +21,7 @@ public:
     void progress(bool) override {}
     void settle() override {}
     reuse_report report() override { return {}; }
-    void spoil_next_load() override {}
+    void spoil_loads() override {}
 };
 
 }  // namespace

@@ -49,8 +49,8 @@ public:
     // Waits until nothing is in flight, so that reports compare like with like.
     virtual void settle() = 0;
     virtual reuse_report report() = 0;
-    // Zeroes one loaded device block after the next load: only to show that the comparison can fail.
-    virtual void spoil_next_load() = 0;
+    // Zeroes one device block after each load from now on: only to show that the comparison can fail.
+    virtual void spoil_loads() = 0;
 };
 
 std::unique_ptr<reuse_tier> make_no_tier();
