@@ -103,6 +103,8 @@ public:
     // when their copies are over.
     void store_keys() {
         index_->find(kNs, keys_, found_);
+        const entry_id above = parent_;
+        if (above != kNoEntry) index_->pin(above);
         for (size_t i = 0; i < keys_.size(); ++i) {
             const auto how =
                 parent_ == kNoEntry ? block_index::lineage::root : block_index::lineage::child;
@@ -112,6 +114,7 @@ public:
             parent_ = found_[i];
         }
         for (entry_id e : found_) index_->commit(e, 1);
+        if (above != kNoEntry) index_->unpin(above);
     }
     void start_chain() { parent_ = kNoEntry; }
 

@@ -29,6 +29,8 @@ void* allocate_big(size_t bytes) {
     if (after > 0) munmap(reinterpret_cast<void*>(aligned + used), after);
     // Refused where huge pages are off: small ones do as well, only slower.
     (void)madvise(reinterpret_cast<void*>(aligned), used, MADV_HUGEPAGE);
+    // A fork would make the next write to each page copy all of it.
+    (void)madvise(reinterpret_cast<void*>(aligned), used, MADV_DONTFORK);
     return reinterpret_cast<void*>(aligned);
 }
 

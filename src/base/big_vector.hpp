@@ -1,7 +1,7 @@
 // A std::vector whose memory, once it is large, lies on whole 2 MiB pages where the kernel gives
 // them, so that a random access costs one cache miss and not a walk of the page table beside it.
-// Constructing it touches every page: nothing is faulted in later. Ownership and thread-safety are
-// those of std::vector.
+// Constructing it touches every page: nothing is faulted in later. A forked child does not have it.
+// Ownership and thread-safety are those of std::vector.
 #pragma once
 
 #include <cstddef>

@@ -75,6 +75,7 @@ void arc_policy::insert(entry_id e, const admission& a) {
     const uint32_t i = raw(e);
     if (a.flags != ghost_lists::none) ghosts_.remove(a.ghost_key);
     nodes_[i].list = a.list;
+    nodes_[i].pins = 1;
     ghost_key_[i] = a.ghost_key;
     ++count(a.list);
     trim_ghosts();

@@ -30,18 +30,26 @@ public:
 
     // Case I: to the recent end of T2.
     void hit(entry_id e) final {
-        const bool was_listed = nodes_[raw(e)].is_listed;
+        order_node& node = nodes_[raw(e)];
+        const bool may_leave = node.may_leave();
         take_out(raw(e));
-        promote(nodes_[raw(e)]);
-        if (was_listed) put_in(raw(e), kNil);
+        promote(node);
+        if (may_leave) victims(node.list).push_newest(raw(e));
     }
-    void pin(entry_id e) final { take_out(raw(e)); }
+    void pin(entry_id e) final {
+        take_out(raw(e));
+        ++nodes_[raw(e)].pins;
+    }
     void unpin(entry_id e, entry_id ancestor) final {
-        const bool behind = ancestor != kNoEntry && nodes_[raw(ancestor)].is_listed &&
-                            nodes_[raw(ancestor)].list == nodes_[raw(e)].list;
-        put_in(raw(e), behind ? raw(ancestor) : kNil);
+        order_node& node = nodes_[raw(e)];
+        if (--node.pins > 0) return;
+        if (ancestor != kNoEntry && nodes_[raw(ancestor)].may_leave() &&
+            nodes_[raw(ancestor)].list == node.list) {
+            victims(node.list).insert_older_than(raw(ancestor), raw(e));
+        } else {
+            victims(node.list).push_newest(raw(e));
+        }
     }
-
     // For batches: the list of victims to which `which` belongs, and a hit but for the place in it.
     order_list<order_nodes>& victims(uint8_t which) { return which == t1 ? order_t1_ : order_t2_; }
     void promote(order_node& node) {
@@ -62,19 +70,7 @@ private:
 
     uint32_t& count(uint8_t which) { return which == t1 ? n_t1_ : n_t2_; }
     void take_out(uint32_t i) {  // of its victims, if it is among them
-        order_node& node = nodes_[i];
-        if (!node.is_listed) return;
-        victims(node.list).remove(i);
-        node.is_listed = false;
-    }
-    void put_in(uint32_t i, uint32_t behind) {
-        order_node& node = nodes_[i];
-        if (behind != kNil) {
-            victims(node.list).insert_older_than(behind, i);
-        } else {
-            victims(node.list).push_newest(i);
-        }
-        node.is_listed = true;
+        if (nodes_[i].may_leave()) victims(nodes_[i].list).remove(i);
     }
     entry_id leave(uint8_t which, bool ghost);
     void trim_ghosts();

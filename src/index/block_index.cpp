@@ -58,7 +58,12 @@ void block_index::find(ns_id ns, std::span<const kvo_key_t> keys, std::span<entr
     for (size_t i = 0; i < keys.size(); ++i) {
         const uint32_t guess = s_->table.guess(digests[i]);
         out[i] = entry_id{guess};
-        if (guess != key_table::kEmpty) __builtin_prefetch(&records[guess], 1);
+        if (guess != key_table::kEmpty) {
+            __builtin_prefetch(&records[guess], 1);
+        } else {
+            s_->order->prefetch_ghost(
+                digests[i]);  // who looks for an absent key may reserve it next
+        }
     }
     for (size_t i = 0; i < keys.size(); ++i) {
         if (out[i] == kNoEntry || records[raw(out[i])].is(ns, keys[i])) continue;
@@ -70,7 +75,7 @@ void block_index::find(ns_id ns, std::span<const kvo_key_t> keys, std::span<entr
 entry_state block_index::state(entry_id e) const { return s_->at(e).state; }
 const kvo_key_t& block_index::key(entry_id e) const { return s_->at(e).key; }
 ns_id block_index::ns(entry_id e) const { return ns_id{s_->at(e).ns}; }
-uint32_t block_index::pins(entry_id e) const { return s_->at(e).pins; }
+uint32_t block_index::pins(entry_id e) const { return s_->at(e).order.pins; }
 bool block_index::reused(entry_id e) const { return s_->at(e).reused; }
 uint64_t block_index::stored_at_ns(entry_id e) const { return s_->sides[raw(e)].stored_at_ns; }
 slot_id block_index::slot(entry_id e, uint32_t group) const { return s_->slot(raw(e), group); }
@@ -124,6 +129,8 @@ void block_index::link(entry_id e, entry_id parent) {
 }
 
 entry_id block_index::reserve(ns_id ns, const kvo_key_t& key, lineage how, entry_id parent) {
+    const bool has_parent = how == lineage::child && parent != kNoEntry;
+    assert(!has_parent || s_->at(parent).order.pins > 0);
     if (s_->capacity == 0) return kNoEntry;
     const uint64_t digest = key_digest(ns, key);
     const bool full = s_->n_used >= s_->capacity;
@@ -142,7 +149,7 @@ entry_id block_index::reserve(ns_id ns, const kvo_key_t& key, lineage how, entry
     }
     const entry_id e = s_->take_record(ns, key);
     s_->table.insert(digest, raw(e));
-    if (how == lineage::child && parent != kNoEntry) s_->rings.link(raw(e), raw(parent));
+    if (has_parent) s_->rings.link(raw(e), raw(parent));
     s_->order->insert(e, a);
     return e;
 }

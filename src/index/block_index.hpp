@@ -98,7 +98,8 @@ public:
     // ---- coming and going ----
     enum class lineage : uint8_t { root, child, held };  // held: ancestors are on the device only
     // Makes an entry for an absent key: writing, one pin, no slots yet. Evicts at most one entry
-    // when full (orphans first). kNoEntry when everything is pinned; then nothing changed.
+    // when full (orphans first). kNoEntry when everything is pinned; then nothing changed. The
+    // parent of a child is pinned by the caller, or it could be the one evicted.
     entry_id reserve(ns_id ns, const kvo_key_t& key, lineage how, entry_id parent);
     // All bytes are there: visible. Drops the pin of reserve; e goes behind its parent.
     void commit(entry_id e, uint64_t now_ns);

@@ -37,7 +37,6 @@ entry_id block_index::state_t::take_record(ns_id ns, const kvo_key_t& key) {
     ++n_used;
     r.key = key;
     r.ns = static_cast<uint16_t>(raw(ns));
-    r.pins = 1;
     r.state = entry_state::writing;
     r.reused = false;
     rings.start(i);
@@ -69,13 +68,13 @@ void block_index::state_t::release(uint32_t i) {
 void block_index::state_t::leave(uint32_t i, leave_reason why) {
     if (records[i].state == entry_state::ready) owner.on_unpublish(entry_id{i}, why);
     unpublish(i);
-    if (records[i].pins == 0) release(i);
+    if (records[i].order.pins == 0) release(i);
 }
 
 entry_id block_index::state_t::orphan_victim() {
     for (uint32_t n = 0; n < kOrphanTries && rings.first_orphan() != kNil; ++n) {
         const uint32_t i = rings.first_orphan();
-        if (records[i].pins == 0) {
+        if (records[i].order.pins == 0) {
             order->remove(entry_id{i});
             return entry_id{i};
         }

@@ -72,9 +72,9 @@ constexpr uint32_t kAncestorTries = 256;  // pinned ancestors passed on the way 
 inline entry_id block_index::state_t::ancestor_that_may_leave(uint32_t i) const {
     for (uint32_t n = 0; n < kAncestorTries; ++n) {
         i = rings.parent(i);
-        if (i == kNil || records[i].order.is_listed) break;
+        if (i == kNil || records[i].order.may_leave()) break;
     }
-    return i != kNil && records[i].order.is_listed ? entry_id{i} : kNoEntry;
+    return i != kNil && records[i].order.may_leave() ? entry_id{i} : kNoEntry;
 }
 
 // Blocks of a chain mostly lie next to each other in the order of victims. So both take such a run
@@ -84,6 +84,12 @@ inline entry_id block_index::state_t::ancestor_that_may_leave(uint32_t i) const 
 template <bool kTouch, typename Policy>
 void block_index::state_t::pin_all(Policy& policy, std::span<const entry_id> entries) {
     record* const all = records.data();
+    if (entries.size() > 1) {  // what the ends of the batch hang on is mostly not among the entries
+        const uint32_t newer = all[raw(entries.front())].order.newer;
+        const uint32_t older = all[raw(entries.back())].order.older;
+        if (newer != kNil) __builtin_prefetch(&all[newer], 1);
+        if (older != kNil) __builtin_prefetch(&all[older], 1);
+    }
     uint32_t newly_pinned = 0;
     const auto touch = [&policy](record& r) {
         if constexpr (kTouch) {
@@ -94,20 +100,16 @@ void block_index::state_t::pin_all(Policy& policy, std::span<const entry_id> ent
     for (size_t k = 0; k < entries.size();) {
         const uint32_t first = raw(entries[k++]);
         record& r = all[first];
-        if (r.pins++ == 0) ++newly_pinned;
-        if (!r.order.is_listed) {
-            touch(r);
-            continue;
-        }
+        const bool may_leave = r.order.may_leave();
+        if (r.order.pins++ == 0) ++newly_pinned;
         auto& victims = policy.victims(r.order.list);
-        uint32_t last = first;
-        r.order.is_listed = false;
         touch(r);
+        if (!may_leave) continue;
+        uint32_t last = first;
         for (; k < entries.size(); ++k) {
             record& next = all[raw(entries[k])];
-            if (!next.order.is_listed || next.order.newer != last) break;
-            next.pins = 1;
-            next.order.is_listed = false;
+            if (next.order.pins != 0 || next.order.newer != last) break;
+            next.order.pins = 1;
             touch(next);
             last = raw(entries[k]);
             ++newly_pinned;
@@ -129,12 +131,11 @@ void block_index::state_t::unpin_all(Policy& policy, std::span<const entry_id> e
         const size_t begin = k;
         for (; k < entries.size(); ++k) {
             record& r = all[raw(entries[k])];
-            const bool follows = r.parent == last && r.parent_stamp == above->stamp &&
-                                 r.order.list == list && r.state == entry_state::ready;
-            if (!follows || r.pins != 1) break;
-            r.pins = 0;
+            const bool follows =
+                r.parent == last && r.parent_stamp == above->stamp && r.order.list == list;
+            if (!follows || r.order.pins != 1) break;
+            r.order.pins = 0;
             r.order.newer = last;
-            r.order.is_listed = true;
             last = raw(entries[k]);
             all[r.parent].order.older = last;
             above = &r;
@@ -148,10 +149,13 @@ void block_index::state_t::unpin_all(Policy& policy, std::span<const entry_id> e
 template <typename Policy>
 bool block_index::state_t::unpin_one(Policy& policy, uint32_t i) {
     record& r = records[i];
-    if (--r.pins > 0) return false;
+    if (r.order.pins > 1 || r.state != entry_state::ready) {
+        if (--r.order.pins > 0) return false;
+        --counts.pinned;
+        release(i);  // a dead one
+        return false;
+    }
     --counts.pinned;
-    if (r.state == entry_state::dead) release(i);
-    if (r.state != entry_state::ready) return false;
     policy.unpin(entry_id{i}, ancestor_that_may_leave(i));
     if (rings.any_aside()) rings.back_from_pins(i);
     return true;

@@ -14,12 +14,15 @@ public:
     admission admit(uint64_t ghost_key, bool) final { return {ghost_key, 0, 0}; }
     entry_id victim(const admission&) final { return oldest(); }
     void refuse(const admission&) final {}
-    void insert(entry_id e, const admission&) final { nodes_[raw(e)].list = kResident; }
+    void insert(entry_id e, const admission&) final {
+        nodes_[raw(e)].list = kResident;
+        nodes_[raw(e)].pins = 1;
+    }
     entry_id likely_victim() const final { return entry_id{order_.oldest()}; }
 
     // A pinned entry has no place; unpin gives it one.
     void hit(entry_id e) final {
-        if (!nodes_[raw(e)].is_listed) return;
+        if (!nodes_[raw(e)].may_leave()) return;
         order_.remove(raw(e));
         order_.push_newest(raw(e));
     }
@@ -27,14 +30,17 @@ public:
         take_out(raw(e));
         nodes_[raw(e)].list = 0;
     }
-    void pin(entry_id e) final { take_out(raw(e)); }
+    void pin(entry_id e) final {
+        take_out(raw(e));
+        ++nodes_[raw(e)].pins;
+    }
     void unpin(entry_id e, entry_id ancestor) final {
-        if (ancestor != kNoEntry && nodes_[raw(ancestor)].is_listed) {
+        if (--nodes_[raw(e)].pins > 0) return;
+        if (ancestor != kNoEntry && nodes_[raw(ancestor)].may_leave()) {
             order_.insert_older_than(raw(ancestor), raw(e));
         } else {
             order_.push_newest(raw(e));
         }
-        nodes_[raw(e)].is_listed = true;
     }
     entry_id oldest() final {
         const entry_id e{order_.oldest()};
@@ -50,9 +56,7 @@ private:
     static constexpr uint8_t kResident = 1;
 
     void take_out(uint32_t i) {
-        if (!nodes_[i].is_listed) return;
-        order_.remove(i);
-        nodes_[i].is_listed = false;
+        if (nodes_[i].may_leave()) order_.remove(i);
     }
 
     order_nodes nodes_;

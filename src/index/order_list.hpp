@@ -14,8 +14,10 @@ constexpr uint32_t kNil = UINT32_MAX;
 // What a policy keeps of one entry.
 struct order_node {
     uint32_t older = kNil, newer = kNil;
-    uint8_t list = 0;        // the policy's own; 0 when the entry is not resident
-    bool is_listed = false;  // in the victims of that list, that is: not pinned
+    uint32_t pins = 0;
+    uint8_t list = 0;  // the policy's own; 0 when the entry is not resident
+
+    bool may_leave() const { return pins == 0 && list != 0; }  // is among the victims of its list
 };
 
 // Nodes at equal distances of 2^shift bytes, found by number.

@@ -37,14 +37,15 @@ public:
     virtual entry_id victim(const admission& a) = 0;
     // The admission came to nothing (all pinned): undo what must not stay.
     virtual void refuse(const admission& a) = 0;
-    // New entry, pinned: counted in its list, in no victim list until unpin.
+    // New entry, pinned once: counted in its list, in no victim list until unpin.
     virtual void insert(entry_id e, const admission& a) = 0;
     // Leaves without a ghost: purge, failed store, orphan, shrink.
     virtual void remove(entry_id e) = 0;
 
+    // Pins count.
     virtual void pin(entry_id e) = 0;
-    // May leave again. Its place: just behind `ancestor` (next to leave before it) if that is in
-    // the same victim list, else most recent. kNoEntry: most recent.
+    // With the last pin gone it may leave again. Its place: just behind `ancestor` (next to leave
+    // before it) if that is in the same victim list, else most recent. kNoEntry: most recent.
     virtual void unpin(entry_id e, entry_id ancestor) = 0;
 
     // Any entry that may leave, oldest first, for shrinking without an access. No ghost. kNoEntry:

@@ -18,7 +18,6 @@ struct alignas(64) record {
     uint32_t parent = kNil;     // of a free record: the next free one
     uint32_t parent_stamp = 0;  // the parent's stamp when the link was made
     uint32_t stamp = 0;         // another one after each life of this record
-    uint32_t pins = 0;
     uint16_t ns = 0;
     entry_state state = entry_state::free;
     bool reused = false;

@@ -34,8 +34,10 @@ struct fixture {
     entry_id put(uint64_t id, entry_id parent = kNoEntry) {
         const auto how =
             parent == kNoEntry ? block_index::lineage::root : block_index::lineage::child;
+        if (parent != kNoEntry) index->pin(parent);
         const entry_id e = index->reserve(kNs, key_of(id), how, parent);
         if (e != kNoEntry) index->commit(e, 1);
+        if (parent != kNoEntry) index->unpin(parent);
         return e;
     }
     recorder owner;
@@ -104,7 +106,9 @@ TEST_CASE("a removed entry that is pinned keeps its record until the last unpin"
 TEST_CASE("a store that commits late does not make a child more recent than its parent") {
     fixture f(4);
     const entry_id a = f.put(1);
+    f.index->pin(a);
     const entry_id b = f.index->reserve(kNs, key_of(2), block_index::lineage::child, a);
+    f.index->unpin(a);
     f.put(7);
     f.put(8);
     f.index->commit(b, 1);  // after 7 and 8, but behind its parent 1
@@ -113,7 +117,8 @@ TEST_CASE("a store that commits late does not make a child more recent than its 
     CHECK(f.find(1) != kNoEntry);
 }
 
-TEST_CASE("a child freed while its parent is pinned goes behind its nearest ancestor that may leave") {
+TEST_CASE(
+    "a child freed while its parent is pinned goes behind its nearest ancestor that may leave") {
     fixture f(4);
     const entry_id root = f.put(1), middle = f.put(2, root), leaf = f.put(3, middle);
     f.index->pin(leaf);
