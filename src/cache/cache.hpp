@@ -19,6 +19,8 @@
 
 namespace kvo {
 
+struct shared_gate;  // transfer/transfer_engine.hpp
+
 // The sequence level's side of an exact check: what block i of a call consists of, beyond its key.
 // Called under the cache lock; constant time a block.
 struct identity {
@@ -44,6 +46,8 @@ struct call_extras {
                   // content and that its parent is the entry before it; a mismatch is a miss
     // For op_observer. A store that has one tells its op even when it is detached.
     uint64_t owner_tag = 0;
+    // Stores of one batch on one stream: one event for all.
+    shared_gate* gate = nullptr;
     // Loads: so many leading ids of each group's list are holes.
     std::array<uint32_t, kMaxGroups> skip_ids{};
 };
@@ -87,6 +91,7 @@ public:
                  std::span<const kvo_blocks_t> src, void* stream,
                  const kvo_store_options_t& options, const call_extras& extras,
                  kvo_store_result_t* result, kvo_op_t* op);
+    void end_share(shared_gate* gate);  // after the last call that named it
     status fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fence_mode_t mode);
     // fence, mode DROP, for the device blocks of blocks first, first + 1, ... of this op's call.
     status fence_op(kvo_op_t op, uint32_t first, void* stream);

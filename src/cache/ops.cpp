@@ -26,6 +26,12 @@ status cache::fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fenc
     return done;
 }
 
+void cache::end_share(shared_gate* gate) {
+    if (state_->check_process() != KVO_OK) return;
+    const locked lock(state_->mutex);
+    if (state_->engine != nullptr) state_->engine->end_share(gate);
+}
+
 status cache::fence_op(kvo_op_t op, uint32_t first, void* stream) {
     state& s = *state_;
     if (status bad = s.check_process(); bad != KVO_OK) return bad;

@@ -91,11 +91,11 @@ void cache::state::close_note(uint64_t op_tag) {
 }
 
 status cache::state::finish_submit(locked& lock, op_index op, uint64_t op_tag, status so_far,
-                                   void* stream, kvo_op_t* out) {
+                                   void* stream, kvo_op_t* out, shared_gate* gate) {
     status s = so_far;
     if (s == KVO_OK) {
         lock.unlock();
-        s = engine->submit(op, stream, out);
+        s = engine->submit(op, stream, out, gate);
         lock.lock();
     } else {
         engine->drop(op, s);

@@ -118,7 +118,7 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     void close_note(uint64_t op_tag);
     // Submits an open op, or drops it when `so_far` is an error. Lets go of the lock.
     status finish_submit(locked& lock, op_index op, uint64_t op_tag, status so_far, void* stream,
-                         kvo_op_t* out);
+                         kvo_op_t* out, shared_gate* gate = nullptr);
     // After calls of the engine and unpins: what must not happen inside them. Without the lock.
     void chores();
     // One round of progress for manual mode. Without the lock.

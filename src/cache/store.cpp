@@ -115,7 +115,7 @@ status cache::store(kvo_ns_t ns, std::span<const kvo_key_t> keys, const kvo_key_
     const status bad = place.run(lock);
     if (result != nullptr && bad == KVO_OK) *result = place.result();
     kvo_op_t made{};
-    const status done = s.finish_submit(lock, at, tag, bad, stream, &made);
+    const status done = s.finish_submit(lock, at, tag, bad, stream, &made, extras.gate);
     if (op != nullptr && (!detached || extras.owner_tag != 0)) *op = made;
     return done;
 }

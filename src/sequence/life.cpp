@@ -122,8 +122,10 @@ void sequences::state::leave_device(sequence_record& r) {
     r.poisoned_from = kNever;
 }
 
-// Blocks from n_blocks on are the sequence's no more, however their loads end.
-void sequences::state::limit_loads(sequence_record& r, uint32_t n_blocks) {
+// Blocks behind token n_tokens are the sequence's no more, however their loads end. The one that it cuts in
+// two still is: what is before the cut came from the load.
+void sequences::state::limit_loads(sequence_record& r, uint32_t n_tokens) {
+    const auto n_blocks = static_cast<uint32_t>(div_up(n_tokens, block_tokens));
     for (uint32_t i = r.loads.size(); i-- > 0;) {
         r.loads[i].limit_block = std::min(r.loads[i].limit_block, n_blocks);
         if (r.loads[i].first_block < n_blocks) continue;
@@ -156,7 +158,7 @@ status sequences::rewind(kvo_seq_t seq, uint32_t n_tokens, void* stream) {
             if (result == KVO_OK) result = bad;
         }
     }
-    if (result == KVO_OK) s.limit_loads(r, n_blocks);
+    if (result == KVO_OK) s.limit_loads(r, n_tokens);
     if (n_tokens <= r.poisoned_from) r.poisoned_from = kNever;
     return result;
 }
@@ -189,10 +191,9 @@ status sequences::fork(kvo_seq_t seq, uint32_t n_tokens, kvo_seq_t* out) {
     r->n_stored_blocks = 0;
     for (uint32_t i = 0; i < r->loads.size(); ++i) s.watches.hold(r->loads[i].watch);
     // What the fork does not have is cut off as by a rewind.
-    const uint32_t n_blocks = s.whole_blocks(n_tokens);
     s.cut_progress(*r, n_tokens);
     r->n_loaded_tokens = std::min(r->n_loaded_tokens, n_tokens);
-    s.limit_loads(*r, n_blocks);
+    s.limit_loads(*r, n_tokens);
     if (n_tokens <= r->poisoned_from) r->poisoned_from = kNever;
     *out = handle;
     return KVO_OK;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sequence/state.hpp"
+#include "transfer/transfer_engine.hpp"
 
 namespace kvo {
 
@@ -22,7 +23,7 @@ bool is_no_concern_of_the_engine(status s) { return s <= -300 && s > -500; }
 }  // namespace
 
 status sequences::state::offer(sequence_record& r, std::span<const kvo_blocks_t> lists,
-                               void* stream) {
+                               void* stream, shared_gate* gate) {
     const uint32_t end = n_storable_blocks(r);
     if (r.n_offered >= end || r.refused_at == end) return KVO_OK;
     settle(r);
@@ -36,14 +37,15 @@ status sequences::state::offer(sequence_record& r, std::span<const kvo_blocks_t>
         }
         const uint32_t stop = r.n_offered < r.loaded_begin ? std::min(end, r.loaded_begin) : end;
         const uint32_t n = std::min(stop - r.n_offered, kBlocksPerStore);
-        if (status bad = offer_run(r, n, lists, stream, &more); bad != KVO_OK) return bad;
+        if (status bad = offer_run(r, n, lists, stream, gate, &more); bad != KVO_OK) return bad;
     }
     if (!more && r.n_offered < end) r.refused_at = end;
     return KVO_OK;
 }
 
 status sequences::state::offer_run(sequence_record& r, uint32_t n,
-                                   std::span<const kvo_blocks_t> lists, void* stream, bool* more) {
+                                   std::span<const kvo_blocks_t> lists, void* stream,
+                                   shared_gate* gate, bool* more) {
     *more = false;
     const uint32_t first = r.n_offered;
     std::array<kvo_blocks_t, kMaxGroups> src;
@@ -57,6 +59,7 @@ status sequences::state::offer_run(sequence_record& r, uint32_t n,
     fill(r, list);
     block_check check(*this, list);
     extras.who = &check;
+    extras.gate = gate;
     const kvo_key_t parent = first == 0 ? kvo_key_t{} : key_of(r, first - 1);
     kvo_op_t after[kMostLoads];
     uint8_t verdicts[kBlocksPerStore];
@@ -101,7 +104,7 @@ status sequences::prefilled(kvo_seq_t seq, uint32_t n_computed, std::span<const 
 }
 
 status sequences::decode(kvo_seq_t seq, std::span<const uint32_t> new_tokens, uint32_t n_computed,
-                         std::span<const kvo_blocks_t> lists, void* stream) {
+                         std::span<const kvo_blocks_t> lists, void* stream, shared_gate* gate) {
     state& s = *state_;
     hook h(s, seq);
     if (h.result() != KVO_OK) return h.result();
@@ -115,21 +118,23 @@ status sequences::decode(kvo_seq_t seq, std::span<const uint32_t> new_tokens, ui
     }
     if (status bad = s.append(r, new_tokens); bad != KVO_OK) return bad;
     r.n_computed = std::max(r.n_computed, n_computed);
-    return s.offer(r, lists, stream);
+    return s.offer(r, lists, stream, gate);
 }
 
 status sequences::decode_batch(std::span<kvo_decode_item_t> items, void* stream) {
     status first_bad = KVO_OK;
+    shared_gate gate;
     char text[kErrorTextBytes];
     for (kvo_decode_item_t& item : items) {
         const status s = decode(item.seq, {item.new_tokens, item.n_new}, item.n_computed,
-                                {item.blocks, item.n_groups}, stream);
+                                {item.blocks, item.n_groups}, stream, &gate);
         item.status = s;
         if (s == KVO_OK || first_bad != KVO_OK) continue;
         first_bad = s;
         fmt::format_to_n(text, sizeof text - 1, "item {}: {}", &item - items.data(), error_text())
             .out[0] = '\0';
     }
+    state_->blocks.end_share(&gate);
     return first_bad == KVO_OK ? KVO_OK : fail(first_bad, "{}", static_cast<const char*>(text));
 }
 

@@ -109,7 +109,7 @@ void sequences::state::settle(sequence_record& r) {
         const op_use use = r.loads[i];
         if (!watches.is_over(use.watch, &n_good)) continue;
         const uint32_t first_bad = use.first_block + n_good;
-        r.n_loaded_tokens = n_good == 0 ? 0 : first_bad * block_tokens;
+        r.n_loaded_tokens = n_good * block_tokens;
         if (n_good < use.n_blocks && first_bad < use.limit_block) {
             r.poisoned_from = std::min(r.poisoned_from, first_bad * block_tokens);
         }

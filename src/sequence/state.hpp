@@ -76,16 +76,17 @@ struct sequences::state {
 
     // ---- stores ----
     uint32_t n_storable_blocks(const sequence_record& r) const;
-    status offer(sequence_record& r, std::span<const kvo_blocks_t> lists, void* stream);
+    status offer(sequence_record& r, std::span<const kvo_blocks_t> lists, void* stream,
+                 shared_gate* gate = nullptr);
     status offer_run(sequence_record& r, uint32_t n, std::span<const kvo_blocks_t> lists,
-                     void* stream, bool* more);
+                     void* stream, shared_gate* gate, bool* more);
     // The same lists from host block `first` on, for n host blocks. KVO_E_RANGE if they are too
     // short.
     status sub_lists(std::span<const kvo_blocks_t> lists, uint32_t first, uint32_t n,
                      std::span<kvo_blocks_t> out) const;
     // Takes in how loads and stores of the sequence have ended.
     void settle(sequence_record& r);
-    void limit_loads(sequence_record& r, uint32_t n_blocks);
+    void limit_loads(sequence_record& r, uint32_t n_tokens);
     void leave_device(
         sequence_record& r);  // the device copy is gone: pins, watches and progress with it
 };

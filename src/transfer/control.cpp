@@ -45,12 +45,11 @@ status transfer_engine::state::wait_for_slices(const slices_to_wait_for& which, 
     for (uint8_t lane = 0; lane < kLanes; ++lane) {
         if (which.serial[lane] == 0) continue;
         for (uint32_t k = 0; k < lanes[lane].n; ++k) {
-            const slice_record& slice = lanes[lane].at(k);
-            if (slice.serial != which.serial[lane]) continue;
-            if (!slice.recorded) {
+            if (lanes[lane].at(k).serial != which.serial[lane]) continue;
+            events[lane] = lanes[lane].event_behind(k);
+            if (events[lane] == nullptr) {
                 return fail(KVO_E_NOT_READY, "the device could not record an event yet: call again");
             }
-            events[lane] = slice.event;
         }
     }
     lock.unlock();
@@ -151,7 +150,7 @@ status transfer_engine::fence_op(kvo_op_t op, uint32_t first_ordinal, void* stre
             if (s.pieces[p].state == piece_state::issuing) issuing_now = true;
             if (s.pieces[p].state == piece_state::queued) which.add(s.pieces[p]);
         }
-        s.maybe_finish(s.number_of(op.value));
+        s.after_withdrawal(s.number_of(op.value));
         if (issuing_now) {
             ++s.counts.host_waits;
             s.issued.wait(lock, [&] { return !s.issuing; });
@@ -195,8 +194,8 @@ status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
         if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
     }
     const op_record& r = *s.find(op.value);
-    if (r.has_gate) {  // nothing but the gate: raw slots that the engine writes
-        void* const gate = r.event;
+    if (r.has_gate()) {  // nothing but the gate: raw slots that the engine writes
+        void* const gate = s.gates[r.gate].event;
         lock.unlock();
         return s.device.stream_wait(s.device.context, stream, gate);
     }
@@ -225,7 +224,7 @@ void transfer_engine::wait_for_work(uint64_t timeout_ns) {
     {
         const std::lock_guard lock(s.mutex);
         for (auto& lane : s.lanes) {
-            if (lane.n > 0 && lane.at(0).recorded) oldest = lane.at(0).event;
+            if (void* const event = lane.event_behind(0); event != nullptr) oldest = event;
         }
         waits_for_gate = s.gated.n > 0 || s.ready[1].n > 0 || s.ready[0].n > 0;
     }

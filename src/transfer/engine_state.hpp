@@ -60,6 +60,9 @@ struct transfer_engine::state {
     uint32_t number_of(uint64_t id) const { return static_cast<uint32_t>(id & (kIdStep - 1)); }
     void accept(uint32_t i);
     void become_ready(uint32_t i);
+    status take_gate(op_record& r, shared_gate* shared, bool* must_record);
+    void leave_gate(op_record& r);
+    void leave_gate_number(uint32_t gate);
     void withdraw_piece(uint32_t p, status why);
     void after_withdrawal(uint32_t i);
     void withdraw_op(uint32_t i, status why);
@@ -95,6 +98,8 @@ struct transfer_engine::state {
     void check_fence_block(uint32_t group, uint32_t id, kvo_fence_mode_t mode, slices_to_wait_for* which,
                            bool* issuing_now, uint64_t* to_pull);
 
+    // Batches at once that share gates; any further one records an event per op.
+    static constexpr uint32_t kMostSharedGates = 64;
     static constexpr uint64_t kIdStep = uint64_t{1} << 20;
 
     transfer_config config;
@@ -107,7 +112,9 @@ struct transfer_engine::state {
     std::vector<piece_record> pieces;
     std::vector<block_record> blocks;
     std::vector<op_record> ops;
-    number_pool free_pieces, free_blocks, free_ops;
+    std::vector<gate_record> gates;
+    number_pool free_pieces, free_blocks, free_ops, free_gates;
+    uint32_t n_shared_gates = 0;  // held by batches that are being submitted
     uint64_t next_serial = 1;
     op_list gated, done;
     op_list ready[2];  // load, store

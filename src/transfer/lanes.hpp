@@ -34,6 +34,15 @@ struct lane_state {
     std::array<void*, kMainDepth> events{};  // of main lanes
 
     slice_record& at(uint32_t k) { return slices[(head + k) % slices.size()]; }
+    // The event that tells how slice k ended: its own, or where the device could not record that one
+    // the next recorded behind it. An event tells of all errors since the one before it, so none is
+    // ever recorded for a slice that others have been queued behind. nullptr: there is none yet.
+    void* event_behind(uint32_t k) {
+        for (; k < n; ++k) {
+            if (at(k).recorded) return at(k).event;
+        }
+        return nullptr;
+    }
 };
 
 inline bool is_load_lane(uint8_t lane) { return lane == lane_load || lane == lane_side_load; }

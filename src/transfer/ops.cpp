@@ -135,15 +135,49 @@ status transfer_engine::add_block(op_index op, const op_block& block, std::span<
 
 uint32_t transfer_engine::n_blocks(op_index op) const { return state_->ops[raw(op)].n_blocks; }
 
-status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out) {
+// The gate of the batch, if one is there already; else one of the op's own, which becomes that of the
+// batch. There is a gate for every op beside those that batches hold, so none is ever missing.
+status transfer_engine::state::take_gate(op_record& r, shared_gate* shared, bool* must_record) {
+    *must_record = shared == nullptr || shared->number == kNone;
+    r.gate = *must_record ? free_gates.take() : shared->number;
+    if (r.gate == kNone) return fail(KVO_E_INTERNAL, "more gates in use than there are ops");
+    ++gates[r.gate].users;
+    return KVO_OK;
+}
+
+void transfer_engine::state::leave_gate_number(uint32_t gate) {
+    if (--gates[gate].users == 0) free_gates.give(gate);
+}
+
+void transfer_engine::state::leave_gate(op_record& r) {
+    if (!r.has_gate()) return;
+    leave_gate_number(r.gate);
+    r.gate = kNone;
+}
+
+void transfer_engine::end_share(shared_gate* shared) {
+    if (shared->number == kNone) return;
+    --state_->n_shared_gates;
+    state_->leave_gate_number(shared->number);
+    shared->number = kNone;
+}
+
+status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out, shared_gate* shared) {
     state& s = *state_;
     op_record& r = s.ops[raw(op)];
     // Nothing to order an empty op behind; its purge or its answer does not touch the stream.
-    const bool has_gate = stream != KVO_STREAM_IDLE && r.n_blocks > 0;
+    const bool needs_gate = stream != KVO_STREAM_IDLE && r.n_blocks > 0;
+    bool must_record = false;
     status ok = KVO_OK;
-    if (has_gate) {
+    if (needs_gate) {
         ok = s.device.stream_check(s.device.context, stream);
-        if (ok == KVO_OK) ok = s.device.event_record(s.device.context, r.event, stream);
+        if (ok == KVO_OK) {
+            const std::lock_guard lock(s.mutex);
+            ok = s.take_gate(r, shared, &must_record);
+        }
+        if (ok == KVO_OK && must_record) {
+            ok = s.device.event_record(s.device.context, s.gates[r.gate].event, stream);
+        }
     }
     {
         const std::lock_guard lock(s.mutex);
@@ -152,8 +186,12 @@ status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out) {
             drop(op, ok);
             return ok;
         }
+        if (must_record && shared != nullptr && s.n_shared_gates < state::kMostSharedGates) {
+            shared->number = r.gate;
+            ++s.gates[r.gate].users;
+            ++s.n_shared_gates;
+        }
         if (out != nullptr) *out = r.completion.op;
-        r.has_gate = has_gate;
         s.accept(raw(op));
     }
     wake();
@@ -166,7 +204,7 @@ void transfer_engine::state::accept(uint32_t i) {
     ++n_active;
     if (r.completion.kind == KVO_OP_LOAD) ++counts.load_ops;
     if (r.completion.kind == KVO_OP_STORE) ++counts.store_ops;
-    if (r.has_gate) {
+    if (r.has_gate()) {
         r.place = op_place::gated;
         gated.push(ops, i);
     } else {
@@ -180,7 +218,7 @@ void transfer_engine::state::become_ready(uint32_t i) {
     op_record& r = ops[i];
     if (r.place == op_place::gated) gated.remove(ops, i);
     r.place = op_place::none;
-    r.has_gate = false;
+    leave_gate(r);
     if (r.n_unqueued > 0) {
         r.place = op_place::ready;
         ready[r.completion.kind == KVO_OP_LOAD ? 0 : 1].push(ops, i);
@@ -260,7 +298,7 @@ void transfer_engine::state::piece_over(uint32_t p, status result) {
     if (result != KVO_OK && b.block.result == KVO_OK) b.block.result = result;
     if (--b.pieces_left > 0) return;
     const op_record& r = ops[b.op];
-    if (r.phase == op_phase::accepted && !r.has_gate && r.n_after == 0) deliver(piece.block);
+    if (r.phase == op_phase::accepted && !r.has_gate() && r.n_after == 0) deliver(piece.block);
 }
 
 void transfer_engine::state::deliver(uint32_t b) {
@@ -283,7 +321,7 @@ void transfer_engine::state::deliver(uint32_t b) {
 }
 
 void transfer_engine::state::deliver_ready_blocks(uint32_t i) {
-    if (ops[i].has_gate || ops[i].n_after > 0) return;
+    if (ops[i].has_gate() || ops[i].n_after > 0) return;
     for (uint32_t b = ops[i].first_block; b != kNone; b = blocks[b].next) {
         if (blocks[b].pieces_left == 0) deliver(b);
     }
@@ -292,7 +330,7 @@ void transfer_engine::state::deliver_ready_blocks(uint32_t i) {
 void transfer_engine::state::maybe_finish(uint32_t i) {
     op_record& r = ops[i];
     const bool waits = r.completion.kind == KVO_OP_PURGE && !r.external_done;
-    if (r.phase != op_phase::accepted || r.has_gate || r.blocks_left > 0 || waits) return;
+    if (r.phase != op_phase::accepted || r.has_gate() || r.blocks_left > 0 || waits) return;
     if (r.place == op_place::ready) ready[r.completion.kind == KVO_OP_LOAD ? 0 : 1].remove(ops, i);
     r.place = op_place::none;
     r.phase = op_phase::done;
@@ -337,6 +375,7 @@ void transfer_engine::state::load_ended(const op_record& load) {
 
 void transfer_engine::state::free_records(uint32_t i) {
     op_record& r = ops[i];
+    leave_gate(r);
     for (uint32_t p = r.first_piece; p != kNone;) {
         const uint32_t next = pieces[p].next_in_op;
         free_pieces.give(p);

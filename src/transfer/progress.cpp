@@ -45,20 +45,21 @@ void transfer_engine::state::poll_gates() {
         uint64_t id;
         void* event;
         status result;
-    } gates[kGatesPerRound];
+    } gates_now[kGatesPerRound];
     uint32_t n = 0;
     {
         const std::lock_guard lock(mutex);
         for (uint32_t i = gated.first; i != kNone && n < kGatesPerRound; i = ops[i].next) {
-            gates[n++] = {i, ops[i].id, ops[i].event, KVO_OK};
+            gates_now[n++] = {i, ops[i].id, gates[ops[i].gate].event, KVO_OK};
         }
     }
     if (n == 0) return;
-    for (uint32_t k = 0; k < n; ++k) gates[k].result = device.event_query(device.context, gates[k].event);
+    for (uint32_t k = 0; k < n; ++k)
+        gates_now[k].result = device.event_query(device.context, gates_now[k].event);
     const std::lock_guard lock(mutex);
     const bool more = gated.n > n;
     for (uint32_t k = 0; k < n; ++k) {
-        const gate& g = gates[k];
+        const gate& g = gates_now[k];
         if (ops[g.op].id != g.id || ops[g.op].place != op_place::gated) continue;
         if (g.result == KVO_OK) {
             become_ready(g.op);
@@ -115,10 +116,10 @@ void transfer_engine::state::retire_oldest(uint8_t lane, status result) {
 void transfer_engine::state::retire(uint8_t lane) {
     lane_state& l = lanes[lane];
     while (l.n > 0) {
-        slice_record& slice = l.at(0);
-        if (!slice.recorded) record(lane, &slice);
+        if (!l.at(l.n - 1).recorded) record(lane, &l.at(l.n - 1));
+        void* const event = l.event_behind(0);
         const status result =
-            slice.recorded ? device.event_query(device.context, slice.event) : KVO_E_NOT_READY;
+            event != nullptr ? device.event_query(device.context, event) : KVO_E_NOT_READY;
         if (result == KVO_E_NOT_READY) return;
         const std::lock_guard lock(mutex);
         if (result == KVO_E_DEVICE_LOST) {
@@ -261,13 +262,14 @@ void transfer_engine::state::pull_forward(uint64_t id) {
     const uint8_t lane = is_load ? lane_side_load : lane_side_store;
     lane_state& l = lanes[lane];
     if (r->place == op_place::gated) {
+        void* const gate = gates[r->gate].event;
         lock.unlock();
-        const status ok = device.stream_wait(device.context, l.stream, r->event);
+        const status ok = device.stream_wait(device.context, l.stream, gate);
         lock.lock();
         if (ok == KVO_E_DEVICE_LOST) lost = ok;
         if (ok != KVO_OK || r->id != id || r->phase != op_phase::accepted) return;
         if (r->place == op_place::gated) gated.remove(ops, op);
-        r->has_gate = false;  // the device keeps the order from here on
+        leave_gate(*r);  // the device keeps the order from here on
         deliver_ready_blocks(op);  // those that a fence withdrew while the gate was closed
     } else if (r->place == op_place::ready) {
         ready[is_load ? 0 : 1].remove(ops, op);

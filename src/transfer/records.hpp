@@ -62,16 +62,22 @@ struct block_record {
     bool delivered = false;
 };
 
+// An event recorded on a caller's stream, behind which one op or all ops of one batch wait.
+struct gate_record {
+    void* event = nullptr;
+    uint32_t users = 0;
+};
+
 enum class op_place : uint8_t { none, gated, ready };
 
 struct op_record {
     uint64_t id = 0;  // serial and number; 0: not in use
     op_phase phase = op_phase::open;
     op_place place = op_place::none;
-    bool has_gate = false;     // waits for the event recorded on the caller's stream
     bool detached = false;
     bool external_done = false;
-    void* event = nullptr;     // the gate; later the completion of its slice on a side stream
+    uint32_t gate = kNone;     // waits for that event on the caller's stream
+    void* event = nullptr;     // the completion of its slice on a side stream
     uint64_t tag = 0;
     uint64_t deadline_at_ns = 0, submitted_at_ns = 0;
     uint32_t first_block = kNone, last_block = kNone, n_blocks = 0, blocks_left = 0;
@@ -82,6 +88,7 @@ struct op_record {
     uint32_t n_after = 0;          // loads still running
     bool after_failed = false;
     kvo_completion_t completion{};
+    bool has_gate() const { return gate != kNone; }
     uint32_t prev = kNone, next = kNone;  // gated, ready or done list
 };
 

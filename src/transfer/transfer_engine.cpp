@@ -28,9 +28,11 @@ transfer_engine::state::state(const transfer_config& c, std::span<const group_la
       pieces(c.max_inflight_blocks),
       blocks(c.max_inflight_blocks),
       ops(c.max_ops),
+      gates(c.max_ops + kMostSharedGates),
       free_pieces(c.max_inflight_blocks),
       free_blocks(c.max_inflight_blocks),
       free_ops(c.max_ops),
+      free_gates(c.max_ops + kMostSharedGates),
       fences(groups, pieces),
       plan(groups),
       pace(c.window_bytes, c.store_bytes_per_s),
@@ -45,6 +47,9 @@ transfer_engine::state::~state() {
     for (op_record& r : ops) {
         if (r.event != nullptr) device.event_destroy(device.context, r.event);
     }
+    for (gate_record& g : gates) {
+        if (g.event != nullptr) device.event_destroy(device.context, g.event);
+    }
     for (lane_state& lane : lanes) {
         for (void* event : lane.events) {
             if (event != nullptr) device.event_destroy(device.context, event);
@@ -57,7 +62,10 @@ uint64_t transfer_engine::bytes_for(const transfer_config& c, std::span<const gr
     constexpr uint64_t kEventBytes = 256;  // of the device, as a guess on the safe side
     const uint64_t per_piece = sizeof(piece_record) + sizeof(block_record) + 2 * sizeof(uint32_t);
     const uint64_t per_op = sizeof(op_record) + 2 * sizeof(slice_record) + sizeof(uint32_t) + kEventBytes;
-    return sizeof(state) + c.max_inflight_blocks * per_piece + c.max_ops * per_op + fence_bytes(groups);
+    const uint64_t n_gates = c.max_ops + state::kMostSharedGates;
+    const uint64_t per_gate = sizeof(gate_record) + sizeof(uint32_t) + kEventBytes;
+    return sizeof(state) + c.max_inflight_blocks * per_piece + c.max_ops * per_op + n_gates * per_gate +
+           fence_bytes(groups);
 }
 
 transfer_engine::transfer_engine(std::unique_ptr<state> s) : state_(std::move(s)) {}
@@ -87,6 +95,9 @@ status transfer_engine::create(const transfer_config& config, std::span<const gr
     }
     for (op_record& r : s->ops) {
         if (const status ok = device.event_create(device.context, &r.event); ok != KVO_OK) return ok;
+    }
+    for (gate_record& g : s->gates) {
+        if (const status ok = device.event_create(device.context, &g.event); ok != KVO_OK) return ok;
     }
     out->reset(new transfer_engine(std::move(s)));
     return KVO_OK;

@@ -76,6 +76,12 @@ struct op_request {
     std::span<const kvo_op_t> after;
 };
 
+// One event for several ops that wait for the same point of the same stream. Made by the first of them
+// that needs it; the caller keeps it for the length of one batch and gives it back with end_share.
+struct shared_gate {
+    uint32_t number = UINT32_MAX;
+};
+
 class transfer_engine {
 public:
     static uint64_t bytes_for(const transfer_config& config, std::span<const group_layout> groups);
@@ -108,7 +114,9 @@ public:
     // *out names the op, detached or not.
     // Records the gate on the caller's stream and accepts the op. On failure the op is gone and block_over
     // was called for each of its blocks with that status; no completion comes. Wakes the worker via wake().
-    status submit(op_index op, void* stream, kvo_op_t* out);
+    // shared: the gate of the batch, all of it on this stream; NULL: a gate of its own.
+    status submit(op_index op, void* stream, kvo_op_t* out, shared_gate* shared = nullptr);
+    void end_share(shared_gate* shared);                        // [lock]
     // Gives an open op back, block_over for each block with `why`.
     void drop(op_index op, status why);
     // A purge completes when this is called. Other ops complete by themselves: without blocks at once, and

@@ -168,6 +168,11 @@ void seq_rig::scribble(const std::vector<uint32_t>& blocks) {
     for (const uint32_t b : blocks) store_words(b, 0xBADBADBAD);
 }
 
+void seq_rig::scribble_later(const std::vector<uint32_t>& blocks) {
+    work_.emplace_back([this, blocks] { scribble(blocks); });
+    device.launch(stream, run_closure, &work_.back());
+}
+
 std::vector<kvo_blocks_t> seq_rig::lists(const std::vector<uint32_t>& blocks) const {
     const auto n = static_cast<uint32_t>(blocks.size());
     std::vector<kvo_blocks_t> out{{0, n, blocks.data()}};
@@ -191,7 +196,7 @@ void seq_rig::settle() {
         must(c->pending(&pending), "pending");
         if (pending == 0 && device.idle()) break;
     }
-    work_.clear();
+    if (device.idle()) work_.clear();
 }
 
 kvo_completion_t seq_rig::take(kvo_op_t op) {

@@ -54,6 +54,7 @@ public:
         return n_right(table, std::vector<uint64_t>(input.begin(), input.end()), n);
     }
     void scribble(const std::vector<uint32_t>& table);  // now
+    void scribble_later(const std::vector<uint32_t>& table);  // queues it
     uint32_t device_block_tokens() const { return kBlock / setup.ratio; }
     std::vector<kvo_blocks_t> lists(const std::vector<uint32_t>& table) const;
     std::vector<uint32_t> table_for(uint32_t first_device_block, uint32_t n_tokens) const;

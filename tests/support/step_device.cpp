@@ -70,6 +70,7 @@ bool step_device::can_run(const stream_state& s) {
 void step_device::run_one(stream_state& s) {
     const item work = s.queue.front();
     s.queue.pop_front();
+    if (work.what == kind::poison) std::memset(work.piece.dst, kPoison, work.piece.bytes);
     if (work.what == kind::run) work.fn(work.arg);
     if (work.what == kind::copy) {
         if (due(&fail_execution)) {
@@ -122,7 +123,8 @@ bool step_device::idle() {
     return true;
 }
 
-status step_device::submit(void* stream, const copy_piece* pieces, uint32_t n, uint32_t* n_queued) {
+status step_device::submit(void* stream, copy_direction direction, const copy_piece* pieces,
+                           uint32_t n, uint32_t* n_queued) {
     now_ns += 500;
     ++counts.batches;
     counts.largest_batch = std::max<uint64_t>(counts.largest_batch, n);
@@ -131,6 +133,18 @@ status step_device::submit(void* stream, const copy_piece* pieces, uint32_t n, u
     if (lost) return fail(KVO_E_DEVICE_LOST, "step device: lost");
     const bool fails = due(&fail_batch);
     const uint32_t n_taken = fails ? std::min(n, fail_batch_after) : n;
+    // A slot of the host is ours from the submit on. A device block may still be read by what the
+    // stream waits for first, so it is spoilt in the stream's order, before the first copy.
+    for (uint32_t i = 0; i < n_taken; ++i) {
+        if (direction == copy_direction::store) {
+            std::memset(pieces[i].dst, kPoison, pieces[i].bytes);
+            continue;
+        }
+        item spoil;
+        spoil.what = kind::poison;
+        spoil.piece = pieces[i];
+        s.queue.push_back(spoil);
+    }
     const size_t begin = s.queue.size();
     for (uint32_t i = 0; i < n_taken; ++i) {
         item work;
@@ -139,7 +153,6 @@ status step_device::submit(void* stream, const copy_piece* pieces, uint32_t n, u
         // Pieces of one call may run in any order.
         const size_t at = begin + random_() % (s.queue.size() - begin + 1);
         s.queue.insert(s.queue.begin() + static_cast<std::ptrdiff_t>(at), work);
-        std::memset(pieces[i].dst, kPoison, pieces[i].bytes);
         ++counts.pieces;
     }
     *n_queued = n_taken;
@@ -206,10 +219,10 @@ device_table step_device::table() {
         of(ctx).stream_of(stream, "stream_wait").queue.push_back(work);
         return KVO_OK;
     };
-    t.copy_batch = [](void* ctx, void* stream, copy_direction, const copy_piece* pieces, uint32_t n,
-                      uint32_t* n_queued) {
+    t.copy_batch = [](void* ctx, void* stream, copy_direction direction, const copy_piece* pieces,
+                      uint32_t n, uint32_t* n_queued) {
         const std::lock_guard lock(of(ctx).mutex_);
-        return of(ctx).submit(stream, pieces, n, n_queued);
+        return of(ctx).submit(stream, direction, pieces, n, n_queued);
     };
     t.driver_code = [](void* ctx) { return of(ctx).lost ? 700 : 0; };
     return t;

@@ -1,8 +1,9 @@
 // A device for tests in which nothing happens until the test says so. Streams are queues; run() executes
 // them in an order drawn from a seed, and copies happen piece by piece at execution. The destination of a
-// copy is poisoned when it is submitted, so that reading too early shows. Faults are injected by number.
-// Misuse (unknown stream, destroyed event) aborts with a line that names it. One lock inside; the order is
-// deterministic when one thread drives it.
+// copy is poisoned before it, a host slot when the copy is submitted and a device block in the order of its
+// stream, so that reading too early shows. Faults are injected by number. Misuse (unknown stream, destroyed
+// event) aborts with a line that names it. One lock inside; the order is deterministic when one thread
+// drives it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ private:
         uint64_t target = 0, reached = 0;
         status result = KVO_OK;
     };
-    enum class kind : uint8_t { copy, run, record, wait };
+    enum class kind : uint8_t { copy, poison, run, record, wait };
     struct item {
         kind what = kind::run;
         copy_piece piece{};
@@ -71,7 +72,8 @@ private:
     event_state& event_of(void* event, const char* call);
     bool can_run(const stream_state& s);
     void run_one(stream_state& s);
-    status submit(void* stream, const copy_piece* pieces, uint32_t n, uint32_t* n_queued);
+    status submit(void* stream, copy_direction direction, const copy_piece* pieces, uint32_t n,
+                  uint32_t* n_queued);
 
     std::mutex mutex_;
     std::mt19937_64 random_;

@@ -121,14 +121,16 @@ typedef enum kvo_fence_mode {
 
 /* Call when device blocks are handed out again: afterwards work queued on `stream` may overwrite them.
  * No device call when nothing is in flight; never a host wait for a copy. With KVO_STREAM_IDLE there is
- * no stream to hold back: KVO_E_NOT_READY if copies are queued (withdrawals still happened); call again. */
+ * no stream to hold back: KVO_E_NOT_READY if copies are queued (withdrawals still happened); call again.
+ * Otherwise KVO_E_NOT_READY only while the device refuses to record an event: call again, write nothing. */
 KVO_API kvo_status_t kvo_fence(kvo_cache_t* cache, const kvo_blocks_t* blocks, uint32_t n_groups,
                                void* stream, kvo_fence_mode_t mode) KVO_NOEXCEPT;
 
 #define KVO_WAIT_TRY 1u /* KVO_E_NOT_QUEUED instead of queueing the rest now */
 
 /* Makes `stream` wait for the op. Pieces not queued yet are queued now, past the pacing window (a short
- * host wait, counted in the stats). KVO_E_ARGUMENT for KVO_STREAM_IDLE: use kvo_op_wait. */
+ * host wait, counted in the stats). KVO_E_ARGUMENT for KVO_STREAM_IDLE: use kvo_op_wait. KVO_E_NOT_READY as
+ * for kvo_fence: call again, or kvo_op_wait. The op's own error if it has failed already. */
 KVO_API kvo_status_t kvo_op_wait_stream(kvo_cache_t* cache, kvo_op_t op, void* stream, uint32_t flags) KVO_NOEXCEPT;
 
 typedef enum kvo_op_kind {
@@ -170,13 +172,14 @@ KVO_API kvo_status_t kvo_event_fd(kvo_cache_t* cache, int* fd) KVO_NOEXCEPT;
 
 /* Ends the life of all blocks of a namespace, or of `chain` and everything below it. Invisible when the
  * call returns; the completion comes when the last byte is free (and zeroed, with scrub). Running loads
- * end as they are or as a miss; idle tickets go stale. */
+ * end as they are or as a miss; tickets go stale, but a viewed one keeps its bytes until its release. */
 KVO_API kvo_status_t kvo_purge(kvo_cache_t* cache, kvo_ns_t ns, const kvo_key_t* chain, kvo_op_t* op) KVO_NOEXCEPT;
 
 /* Raw slots, for data that the engine writes itself (opaque groups, data from elsewhere). reserve takes
  * room for up to n keys, like kvo_store; *n_taken leading new keys got it. slot gives the address of one;
  * commit makes the blocks visible after everything queued on `stream` now, and completes like a store;
- * abort gives them back. A reservation is never a victim. After kvo_reset: KVO_E_HANDLE. */
+ * abort gives them back. A reservation is never a victim. After kvo_purge or kvo_reset its addresses stay
+ * writable until commit (whose completion says KVO_E_DROPPED) or abort. */
 KVO_API kvo_status_t kvo_reserve(kvo_cache_t* cache, kvo_ns_t ns, const kvo_key_t* keys, uint32_t n,
                                  const kvo_key_t* parent, const kvo_store_options_t* options,
                                  kvo_store_result_t* result, kvo_reservation_t* out) KVO_NOEXCEPT;
@@ -185,7 +188,8 @@ KVO_API kvo_status_t kvo_slot(kvo_cache_t* cache, kvo_reservation_t r, uint32_t 
                               void** data, uint64_t* bytes) KVO_NOEXCEPT;
 KVO_API kvo_status_t kvo_commit(kvo_cache_t* cache, kvo_reservation_t r, void* stream, kvo_op_t* op) KVO_NOEXCEPT;
 KVO_API kvo_status_t kvo_abort(kvo_cache_t* cache, kvo_reservation_t r) KVO_NOEXCEPT;
-/* Address of the bytes of block i of the ticket's ready run, readable until the ticket is released. */
+/* Address of the bytes of block i of the ticket's ready run, readable until the ticket is released,
+ * whatever is purged or reset meanwhile. */
 KVO_API kvo_status_t kvo_view(kvo_cache_t* cache, kvo_ticket_t ticket, uint32_t i, uint32_t group,
                               const void** data, uint64_t* bytes) KVO_NOEXCEPT;
 

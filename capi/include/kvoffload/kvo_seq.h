@@ -83,13 +83,16 @@ typedef struct kvo_decode_item_t {
     int32_t status; /* out: kvo_status_t of this item */
 } kvo_decode_item_t;
 
-/* kvo_seq_decode for a whole batch with one event. Returns KVO_OK when every item did; else the status of
+/* kvo_seq_decode for a whole batch, with one event on `stream` for all its stores. Returns KVO_OK when every item did; else the status of
  * the first that did not, the others are done all the same. */
 KVO_API kvo_status_t kvo_seq_decode_batch(kvo_cache_t* cache, kvo_decode_item_t* items, uint32_t n,
                                           void* stream) KVO_NOEXCEPT;
 
 /* Rejected speculation, or recompute after a failed load: the sequence has n_tokens tokens from now on;
- * device blocks beyond will be overwritten. */
+ * device blocks beyond will be overwritten by work queued on `stream` after this call. With
+ * KVO_STREAM_IDLE, or while the device refuses events, KVO_E_NOT_READY as for kvo_fence: call again before
+ * anything is written. Device blocks that a fork has shared: kvo_fence them before they are overwritten,
+ * stores of the other sequence may still read them. */
 KVO_API kvo_status_t kvo_seq_rewind(kvo_cache_t* cache, kvo_seq_t seq, uint32_t n_tokens, void* stream) KVO_NOEXCEPT;
 /* A second sequence with the first n_tokens tokens of this one. */
 KVO_API kvo_status_t kvo_seq_fork(kvo_cache_t* cache, kvo_seq_t seq, uint32_t n_tokens, kvo_seq_t* out) KVO_NOEXCEPT;

@@ -1,84 +1,17 @@
 // No call of match, probe, submit and poll allocates: malloc and its relatives and mmap are counted
 // on all threads of this executable while a cache works, from its first use to a full table of ops.
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
 #include <thread>
 
 #include "support/cache_fixture.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KVO_COUNT_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KVO_COUNT_ALLOCATIONS 0
-#endif
-#endif
-#if !defined(KVO_COUNT_ALLOCATIONS) && defined(__GLIBC__)
-#define KVO_COUNT_ALLOCATIONS 1
-#endif
+#include "support/count_allocations.hpp"
 
 #if KVO_COUNT_ALLOCATIONS
 
-namespace {
-std::atomic<uint64_t> n_allocations{0};
-std::atomic<bool> counting{false};
-void count() {
-    if (counting.load(std::memory_order_relaxed))
-        n_allocations.fetch_add(1, std::memory_order_relaxed);
-}
-}  // namespace
-
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-
-void* malloc(size_t n) {
-    count();
-    return __libc_malloc(n);
-}
-void* calloc(size_t n, size_t size) {
-    count();
-    return __libc_calloc(n, size);
-}
-void* realloc(void* p, size_t n) {
-    count();
-    return __libc_realloc(p, n);
-}
-void* aligned_alloc(size_t alignment, size_t n) {
-    count();
-    return __libc_memalign(alignment, n);
-}
-int posix_memalign(void** out, size_t alignment, size_t n) {
-    count();
-    *out = __libc_memalign(alignment, n);
-    return *out != nullptr ? 0 : ENOMEM;
-}
-void* mmap(void* at, size_t n, int protection, int flags, int fd, off_t offset) {
-    count();
-    const long result = syscall(SYS_mmap, at, n, protection, flags, fd, offset);
-    return result == -1 ? MAP_FAILED : reinterpret_cast<void*>(result);
-}
-}
-
 using namespace kvo;
 using kvo::test::cache_fixture;
+using kvo::test::counted;
 
 namespace {
-
-struct counted {
-    counted() {
-        n_allocations = 0;
-        counting = true;
-    }
-    ~counted() { counting = false; }
-    uint64_t n() const { return n_allocations.load(); }
-};
 
 // What an engine does for request r; completions are taken when `taking`.
 void one_request(cache& c, uint32_t r, void* stream, bool taking, std::span<kvo_key_t> keys,

@@ -296,8 +296,10 @@ TEST_CASE("Decode steps of a whole batch, each with its own status") {
     kvo_decode_item_t items[3] = {{a, &token, 1, 32, a_lists.data(), 1, 0},
                                   {{12345}, &token, 1, 32, b_lists.data(), 1, 0},
                                   {b, &token, 1, 32, b_lists.data(), 1, 0}};
+    const uint64_t records_before = rig.device.counts.records;
     CHECK(rig.s->decode_batch(items, rig.stream) == KVO_E_HANDLE);
     CHECK_THAT(error_text(), contains("item 1"));
+    CHECK(rig.device.counts.records == records_before + 1);  // two stores behind one event
     CHECK(items[0].status == KVO_OK);
     CHECK(items[1].status == KVO_E_HANDLE);
     CHECK(items[2].status == KVO_OK);
