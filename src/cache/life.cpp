@@ -177,7 +177,8 @@ status cache::may_destroy(uint32_t flags) {
     }
     s.phase = state::phase_t::stopped;
     s.engine->cancel_all(KVO_E_CANCELLED);
-    s.revoke_all(lock);
+    s.revoke_tickets(lock, true);
+    s.drop_reservations(lock);
     s.engine->wake();
     s.wait_until(lock, KVO_FOREVER, [&s] { return s.engine->n_active() == 0; });
     return KVO_OK;

@@ -45,6 +45,7 @@ status add_blocks(cache::state& s, const load_request& r, op_index op, uint32_t 
                     uint64_t{r.first} + r.n, t->n_ready);
     }
     if (status bad = s.check_attached(r.groups); bad != KVO_OK) return bad;
+    if (s.resets_running > 0) return fail(KVO_E_DROPPED, "the cache is being reset");
     if (begin == end) return KVO_OK;
     auto at = s.runs.at(t->entries, r.first + begin);
     for (uint32_t i = begin; i < end; ++i, ++at) {

@@ -157,6 +157,7 @@ status cache::match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_loc
     if ((bad = s.names.find(ns, &q.ns)) != KVO_OK) return bad;
     ++s.counters.match_calls;
     s.counters.match_blocks_asked += keys.size() - n_local;
+    if (s.resets_running > 0) return KVO_OK;  // a miss
 
     uint64_t handle = 0;
     ticket_record* t = s.tickets.take(&handle);

@@ -83,10 +83,14 @@ void cache::state::revoke_purged(locked& lock, ns_id ns, bool whole_ns) {
     }
 }
 
-void cache::state::revoke_all(locked& lock) {
+void cache::state::revoke_tickets(locked& lock, bool viewed_too) {
     for (uint32_t i = 0; i < tickets.size(); ++i) {
-        if (tickets.at(i) != nullptr) drop_ticket(lock, tickets.handle_at(i));
+        const ticket_record* t = tickets.at(i);
+        if (t != nullptr && (viewed_too || !t->viewed)) drop_ticket(lock, tickets.handle_at(i));
     }
+}
+
+void cache::state::drop_reservations(locked& lock) {
     for (uint32_t i = 0; i < reservations.size(); ++i) {
         if (reservations.at(i) != nullptr) drop_reservation(lock, reservations.handle_at(i));
     }
@@ -136,8 +140,13 @@ status cache::reset() {
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
     ++s.generation;
     s.engine->cancel_all(KVO_E_DROPPED);
-    s.revoke_all(lock);
+    // Until the last entry is gone nothing is matched or loaded: what was not reached yet is old, too.
+    ++s.resets_running;
+    s.revoke_tickets(lock, false);
+    // Whoever was given an address keeps its bytes until he lets go: a viewed ticket can then only be
+    // released, and the commit of a reservation ends as dropped, because the entries are dead.
     s.remove_all(lock, nullptr, leave_reason::reset);
+    --s.resets_running;
     lock.unlock();
     s.engine->wake();
     s.chores();

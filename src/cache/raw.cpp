@@ -13,7 +13,7 @@ namespace {
 
 status no_such_reservation(kvo_reservation_t r) {
     return fail(KVO_E_HANDLE,
-                "reservation {:#x} is committed, aborted, from before a reset, or of another cache",
+                "reservation {:#x} is committed, aborted, or of another cache",
                 r.value);
 }
 

@@ -19,7 +19,7 @@ struct ticket_record {
     uint32_t n_ready = 0;  // the leading ones whose bytes are here
     ns_id ns{};
     uint64_t deadline_ns = 0;  // pending ones are let go then
-    bool viewed = false;       // addresses were handed out: not revoked by purge
+    bool viewed = false;       // addresses were handed out: not revoked by purge or reset
 };
 
 constexpr uint32_t kMaxAfter = 8;

@@ -61,6 +61,7 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     event_ring events;
     kvo_stats_t counters{};  // those that only grow
     uint64_t generation = 1;
+    uint32_t resets_running = 0;
     uint32_t n_unfinished = 0;  // ops that are not over and will have a completion
     uint64_t pending_refs = 0;  // entries that tickets hold without having seen them ready
     std::unique_ptr<transfer_engine> engine;
@@ -134,7 +135,8 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     void release_run(locked& lock, id_run* r, uint32_t n_pending);
     void drop_ticket(locked& lock, uint64_t handle);
     void drop_reservation(locked& lock, uint64_t handle);
-    void revoke_all(locked& lock);
+    void drop_reservations(locked& lock);
+    void revoke_tickets(locked& lock, bool viewed_too);
     void revoke_purged(locked& lock, ns_id ns, bool whole_ns);
     void remove_all(locked& lock, const ns_id* only, leave_reason why);
     void remove_chain(locked& lock, ns_id ns, const kvo_key_t& root);

@@ -182,7 +182,8 @@ KVO_API kvo_status_t kvo_group_attach(kvo_cache_t* cache, uint32_t group, const 
 KVO_API kvo_status_t kvo_quiesce(kvo_cache_t* cache, uint64_t timeout_ns) KVO_NOEXCEPT;
 
 /* Forgets everything, for changed weights: stores accepted before never become visible, loads accepted
- * before end as KVO_E_DROPPED, tickets and reservations of before go stale. Never blocks. */
+ * before end as KVO_E_DROPPED, tickets of before go stale (viewed ones can only be released), reservations
+ * can only be aborted (a commit ends as KVO_E_DROPPED). Never blocks. */
 KVO_API kvo_status_t kvo_reset(kvo_cache_t* cache) KVO_NOEXCEPT;
 
 /* Bracket around the engine's graph capture: in between the set-up thread makes no device call. */

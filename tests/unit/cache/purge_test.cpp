@@ -211,8 +211,7 @@ TEST_CASE("reset forgets everything and lets nothing of before in") {
     kvo_match_t m{};
     CHECK(f.c->ticket_poll(t, &m) == KVO_E_HANDLE);
     kvo_op_t op{};
-    CHECK(f.c->commit(v, f.stream, &op) == KVO_E_HANDLE);
-    CHECK(f.c->abort(v) == KVO_E_HANDLE);
+    REQUIRE(f.c->commit(v, f.stream, &op) == KVO_OK);  // accepted, and dropped
     // A store of the new life that depends on a load of the old one must not get in either.
     kvo_store_options_t o = KVO_STORE_OPTIONS_INIT;
     o.after = &load;
@@ -225,6 +224,7 @@ TEST_CASE("reset forgets everything and lets nothing of before in") {
     CHECK(f.take(load).status == KVO_E_DROPPED);
     CHECK(f.take(waiting).status == KVO_E_DROPPED);
     CHECK(f.take(s.op).status == KVO_E_DROPPED);
+    CHECK(f.take(op).status == KVO_E_DROPPED);
     CHECK(f.take(dependent).status == KVO_E_DEPENDENCY);
     CHECK(f.here({4, 5, 9}).empty());
     const kvo_stats_t stats = f.stats();
@@ -232,6 +232,42 @@ TEST_CASE("reset forgets everything and lets nothing of before in") {
     CHECK(stats.blocks_pinned + stats.tickets + stats.reservations == 0);
     CHECK(f.store({1, 2, 3}).text() == "TTT");
     CHECK(f.probe({1, 2, 3}).n_ready == 3);
+}
+
+TEST_CASE("addresses that were handed out outlive a reset and are nobody else's") {
+    cache_fixture f({.blocks = 4});
+    f.store({1});
+    const auto t = f.match({1});
+    const void* seen = nullptr;
+    uint64_t bytes = 0;
+    REQUIRE(f.c->view(t, 0, 0, &seen, &bytes) == KVO_OK);
+    const std::vector<uint8_t> before(static_cast<const uint8_t*>(seen),
+                                      static_cast<const uint8_t*>(seen) + bytes);
+    kvo_store_result_t r{};
+    kvo_reservation_t v{};
+    REQUIRE(f.c->reserve({}, f.keys({2}), nullptr, KVO_STORE_OPTIONS_INIT, &r, &v) == KVO_OK);
+    void* mine = nullptr;
+    REQUIRE(f.c->slot(v, 0, 0, &mine, &bytes) == KVO_OK);
+    REQUIRE(f.c->reset() == KVO_OK);
+
+    // Two of four slots are still held, so only two more blocks fit.
+    CHECK(f.store({5, 6, 7}, KVO_STORE_UNCHAINED).text() == "TTF");
+    CHECK(std::equal(before.begin(), before.end(), static_cast<const uint8_t*>(seen)));
+    std::fill_n(static_cast<uint8_t*>(mine), bytes, uint8_t{0xEE});
+    const auto others = f.match({5});
+    const void* other = nullptr;
+    REQUIRE(f.c->view(others, 0, 0, &other, &bytes) == KVO_OK);
+    CHECK(*static_cast<const uint8_t*>(other) != 0xEE);
+    REQUIRE(f.c->ticket_release(others) == KVO_OK);
+
+    kvo_op_t op{};
+    const std::vector<uint32_t> ids{20};
+    CHECK(f.c->load(t, 0, 1, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &op) ==
+          KVO_E_DROPPED);
+    CHECK(f.c->abort(v) == KVO_OK);
+    CHECK(f.c->ticket_release(t) == KVO_OK);
+    CHECK(f.stats().slots_free == 2);
+    CHECK(f.here({1, 2}).empty());
 }
 
 TEST_CASE("events tell what was removed and why") {
