@@ -37,4 +37,27 @@ if command -v tcc >/dev/null; then
     tcc -c -I"${root}/capi/include" "${work}/t.c" -o "${work}/t.o"
     n=$((n + 1))
 fi
+# Every INIT macro initialises its struct, in C and in C++, without a warning and with its own size.
+inits() {
+    printf '#include <kvoffload/kvoffload.h>\n'
+    sed -n 's/^#define \(KVO_[A-Z_]*\)_INIT.*/\1/p' "${root}"/capi/include/kvoffload/*.h | while read -r name; do
+        type="$(tr '[:upper:]' '[:lower:]' <<<"${name}")_t"
+        printf 'int f_%s(void) { %s x = %s_INIT; return x.struct_size == sizeof x; }\n' "${type}" "${type}" "${name}"
+    done
+}
+inits >"${work}/inits.c"
+cp "${work}/inits.c" "${work}/inits.cpp"
+[[ "$(grep -c sizeof "${work}/inits.c")" -ge 9 ]] || { echo "INIT macros are missing" >&2; exit 1; }
+for cc in gcc clang; do
+    command -v "${cc}" >/dev/null || continue
+    for standard in c99 c11 c17 c2x; do
+        "${cc}" "-std=${standard}" -fsyntax-only "${warnings[@]}" -Wno-missing-prototypes -I"${root}/capi/include" "${work}/inits.c"
+    done
+done
+for cxx in g++ clang++; do
+    command -v "${cxx}" >/dev/null || continue
+    for standard in c++17 c++20; do
+        "${cxx}" "-std=${standard}" -fsyntax-only "${warnings[@]}" -I"${root}/capi/include" "${work}/inits.cpp"
+    done
+done
 echo "${n} headers compiled"
