@@ -36,6 +36,7 @@ kvo_status_t with_cache(kvo_cache_t* name, Body body) noexcept {
             return fail(KVO_E_HANDLE, "{} is no open cache: never created, destroyed, or of another "
                                       "copy of the library", static_cast<const void*>(name));
         }
+        if (const kvo_status_t ok = c->blocks->check_process(); ok != KVO_OK) return ok;
         return body(*c);
     });
 }

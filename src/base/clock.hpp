@@ -14,6 +14,11 @@ inline uint64_t read_clock(clockid_t id) noexcept {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// A moment that much later; for ever stays for ever.
+inline uint64_t add_ns(uint64_t at, uint64_t ns) noexcept {
+    return ns > UINT64_MAX - at ? UINT64_MAX : at + ns;
+}
+
 struct time_source {
     uint64_t (*now)(void* context) = [](void*) { return read_clock(CLOCK_MONOTONIC); };
     void* context = nullptr;

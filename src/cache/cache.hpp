@@ -46,6 +46,8 @@ struct call_extras {
                   // content and that its parent is the entry before it; a mismatch is a miss
     // For op_observer. A store that has one tells its op even when it is detached.
     uint64_t owner_tag = 0;
+    // Refused with KVO_E_DROPPED if the cache has been reset since this generation; 0: any.
+    uint64_t generation = 0;
     // Stores of one batch on one stream: one event for all.
     shared_gate* gate = nullptr;
     // Loads: so many leading ids of each group's list are holes.
@@ -76,6 +78,7 @@ public:
     status ns_open(std::string_view name, const kvo_ns_options_t& options, kvo_ns_t* out);
     status ns_name(kvo_ns_t ns, std::string_view* out);  // lives as long as the cache
 
+    status check_process() const;  // KVO_E_FORKED in a forked child, without a lock or a syscall
     status probe(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local, kvo_match_t* out);
     status match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local,
                  const kvo_match_options_t& options, const call_extras& extras,

@@ -85,7 +85,8 @@ status cache::start(uint64_t extra_bytes_per_block, uint64_t extra_bytes) {
 
 status cache::state::build(uint64_t extra_bytes_per_block, uint64_t extra_bytes) {
     const std::vector<group_layout> layouts = groups.layouts();
-    const transfer_config t = transfer_config_for(config, groups.size());
+    transfer_config t = transfer_config_for(config, groups.size());
+    t.first_serial = (uint64_t{tag} % 2048 << 32) + 1;  // so that ids of other caches are foreign here
     const budget_inputs in = budget_inputs_for(config, groups, extra_bytes_per_block, extra_bytes);
     status s = make_plan(in, &plan);
     if (s == KVO_OK) s = check_machine(config.budget_bytes, 0, config.host_share, "budget_bytes");
@@ -139,9 +140,12 @@ void cache::state::run_worker() {
         engine->progress_once();
         chores();
         constexpr uint64_t kLongest = 100'000'000;  // wake() ends it earlier
-        engine->wait_for_work(kLongest);
+        const bool more = !use_setup_thread() && setup_step();
+        if (!more) engine->wait_for_work(kLongest);
     }
 }
+
+status cache::check_process() const { return state_->check_process(); }
 
 status cache::shutdown(uint64_t timeout_ns) {
     state& s = *state_;
@@ -150,6 +154,7 @@ status cache::shutdown(uint64_t timeout_ns) {
     if (status bad = s.check_started(); bad != KVO_OK) return bad;
     if (s.phase == state::phase_t::running) {
         s.phase = state::phase_t::stopped;
+        s.engine->close_intake();
         s.engine->cancel_all(KVO_E_CANCELLED);
     }
     s.engine->wake();
@@ -176,6 +181,7 @@ status cache::may_destroy(uint32_t flags) {
                     s.n_unfinished, n_untaken, n_tickets, n_reserved);
     }
     s.phase = state::phase_t::stopped;
+    s.engine->close_intake();
     s.engine->cancel_all(KVO_E_CANCELLED);
     s.revoke_tickets(lock, true);
     s.drop_reservations(lock);

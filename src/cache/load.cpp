@@ -91,6 +91,7 @@ status cache::load(kvo_ticket_t ticket, uint32_t first, uint32_t n,
     if (status bad = s.check_stream(stream); bad != KVO_OK) return bad;
     lock.lock();
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
+    if (status bad = s.check_generation(extras.generation); bad != KVO_OK) return bad;
 
     op_request request;
     request.kind = KVO_OP_LOAD;

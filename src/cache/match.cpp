@@ -33,6 +33,7 @@ public:
         const uint32_t begin = next_;
         const auto n = static_cast<uint32_t>(q_.keys.size());
         const uint32_t end = begin + std::min(n - begin, kKeysPerLock);
+        if (begin > 0 && q_.who == nullptr) previous_ = look_up_before(begin);
         s_.index->find(q_.ns, q_.keys.subspan(begin, end - begin), found_);
         for (; next_ < end; ++next_) {
             const entry_id e = found_[next_ - begin];
@@ -55,6 +56,12 @@ private:
         const bool same = q_.who->same(e, next_) && parent == previous_ && !s_.index->is_orphan(e);
         if (!same) ++s_.counters.identity_mismatches;
         return same;
+    }
+    // The block before the stretch as it is now: the lock was open, the record may be another's.
+    entry_id look_up_before(uint32_t begin) {
+        entry_id e = kNoEntry;
+        s_.index->find(q_.ns, q_.keys.subspan(begin - 1, 1), {&e, 1});
+        return e;
     }
     // The parent of an orphan has come back under the same key. An exact check has no such trust.
     void adopt(entry_id e) {
@@ -85,6 +92,7 @@ status cache::probe(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_loc
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
     run_query q{ns_id{}, keys, n_local, nullptr, true};
     if (status bad = s.names.find(ns, &q.ns); bad != KVO_OK) return bad;
+    if (s.resets_running > 0) return KVO_OK;  // a miss
     run_finder finder(s, q);
     const auto count = [out](entry_id, bool is_ready) {
         ++(is_ready ? out->n_ready : out->n_pending);
@@ -164,7 +172,7 @@ status cache::match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_loc
     bool no_room = false;
     if (t != nullptr) {
         t->ns = q.ns;
-        t->deadline_ns = s.time.now_ns() + patience_ns;
+        t->deadline_ns = add_ns(s.time.now_ns(), patience_ns);
     }
     const auto pin = [&](entry_id e, bool is_ready) {
         no_room = t == nullptr || !s.may_pin(e) || !s.runs.push(t->entries, raw(e));

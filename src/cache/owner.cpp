@@ -77,6 +77,7 @@ void cache::state::give_slot(uint32_t g, slot_id slot, ns_id ns, uint8_t side) {
     }
     purge_queue::stays(names[ns], side);
     pool.give_to_scrub(g, settled(slot), ns, side);
+    chores_due.store(true, std::memory_order_relaxed);
     setup.nudge();
 }
 

@@ -34,8 +34,15 @@ status placement::run(locked& lock) {
 }
 
 bool placement::next_stretch(locked& lock) {
+    // The block before stays the record that it is, so that nothing is hung on a stranger.
+    const entry_id held = previous_;
+    if (held != kNoEntry) s_.index->pin(held);
     lock.unlock();
     lock.lock();
+    if (held != kNoEntry) {
+        if (!s_.is_live(held)) previous_ = kNoEntry;
+        s_.index->unpin(held);
+    }
     return s_.generation == generation_ && s_.names[r_.ns].purges == purges_ &&
            s_.check_running() == KVO_OK;
 }
@@ -103,10 +110,16 @@ kvo_verdict_t placement::place_one(uint32_t i, entry_id e) {
     return KVO_STORE_ORPHAN;
 }
 
+// The block before key i, if it is still one that others can hang on.
+entry_id placement::before(uint32_t i) const {
+    const entry_id e = i == 0 ? parent_ : previous_;
+    return e != kNoEntry && s_.is_live(e) ? e : kNoEntry;
+}
+
 kvo_verdict_t placement::present(uint32_t i, entry_id e) {
-    const entry_id before = i == 0 ? parent_ : previous_;
-    if (!r_.unchained && before != kNoEntry && before != e && s_.index->parent(e) == kNoEntry) {
-        s_.index->link(e, before);
+    const entry_id parent = before(i);
+    if (!r_.unchained && parent != kNoEntry && parent != e && s_.index->parent(e) == kNoEntry) {
+        s_.index->link(e, parent);
     }
     previous_ = e;
     for (uint32_t g = 0; g < s_.groups.size(); ++g) {
@@ -123,19 +136,22 @@ kvo_verdict_t placement::present(uint32_t i, entry_id e) {
 }
 
 kvo_verdict_t placement::take_new(uint32_t i) {
-    const entry_id before = i == 0 ? parent_ : previous_;
+    const entry_id parent = before(i);
     previous_ = kNoEntry;
     if (stopped_ != KVO_STORE_TAKEN) return stopped_;
     auto how = block_index::lineage::root;
     if (!r_.unchained && (i > 0 || r_.parent != nullptr)) {
         how = block_index::lineage::child;
-        if (before == kNoEntry) {
+        if (parent == kNoEntry) {
             if (i > 0 || !r_.parents_held) return KVO_STORE_ORPHAN;
             how = block_index::lineage::held;
         }
     }
     if (sink_.is_hole(i)) return KVO_STORE_HOLE;
-    const entry_id e = s_.index->reserve(r_.ns, r_.keys[i], how, before);
+    // What another call brought since the first walk is not pinned by this one, and no victim either.
+    if (parent != kNoEntry) s_.index->pin(parent);
+    const entry_id e = s_.index->reserve(r_.ns, r_.keys[i], how, parent);
+    if (parent != kNoEntry) s_.index->unpin(parent);
     if (e == kNoEntry || !take_slots(e, r_.groups, false)) {
         if (e != kNoEntry) s_.abandon_entry(e);
         return stopped_ = KVO_STORE_FULL;

@@ -50,6 +50,7 @@ private:
     void give_slots(entry_id e, uint32_t groups);
     void find(uint32_t begin, uint32_t end);
     entry_id find_one(const kvo_key_t& key) const;
+    entry_id before(uint32_t i) const;
     bool is_right(uint32_t i, entry_id e) const;
     void count(uint32_t i, kvo_verdict_t verdict);
     void unpin_one(entry_id e);

@@ -78,17 +78,18 @@ status pool_half::populate_next(uint32_t target, uint32_t* n) {
 }
 
 status pool_half::give_back(uint32_t n) {
+    const uint32_t before = populated_;
+    populated_ = std::min(populated_, n);  // first: what fails to be given back is populated anew later
     for (uint32_t g = 0; g < n_groups_; ++g) {
         const uint64_t last = pools_[g].memory->n_chunks();
         for (uint64_t chunk = n / per_chunk_; chunk < last; ++chunk) {
             const uint64_t first_slot = chunk * per_chunk_;
-            if (first_slot >= populated_) break;
+            if (first_slot >= before) break;
             const uint64_t keep = first_slot >= n ? 0 : (n - first_slot) * pools_[g].stride;
             const status s = pools_[g].memory->release(chunk, keep);
             if (s != KVO_OK) return s;
         }
     }
-    populated_ = std::min(populated_, n);
     return KVO_OK;
 }
 

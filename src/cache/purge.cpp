@@ -121,9 +121,8 @@ status cache::purge(kvo_ns_t ns, const kvo_key_t* chain, kvo_op_t* op) {
     if (chain == nullptr) {
         s.remove_all(lock, &at, leave_reason::purged);
     } else {
-        const uint64_t orphaned_before = s.index->counts().orphaned_total;
         s.remove_chain(lock, at, *chain);
-        if (orphaned_before > 0) s.remove_orphans(lock, at);
+        s.remove_orphans(lock, at);
     }
     s.revoke_purged(lock, at, chain == nullptr);
     s.purges.wait(s.names[at], purge_op);

@@ -22,6 +22,7 @@ cache::state::state(const kvo_config_t& filled, const device_table& table, const
 
 cache::state::~state() {
     if (fd >= 0) close(fd);
+    engine.reset();  // its streams and events are the device's
     if (device.release != nullptr) device.release(device.context);
 }
 
@@ -52,6 +53,11 @@ status cache::state::check_attached(uint32_t group_mask) const {
         }
     }
     return KVO_OK;
+}
+
+status cache::state::check_generation(uint64_t expected) const {
+    if (expected == 0 || expected == generation) return KVO_OK;
+    return fail(KVO_E_DROPPED, "the cache has been reset meanwhile");
 }
 
 status cache::state::check_stream(void* stream) const {
@@ -115,7 +121,9 @@ void cache::state::chores() {
     const bool signal = fd_due;
     fd_due = false;
     const int to = fd;
+    const bool scrub_due = !use_setup_thread() && pool.n_to_scrub() > 0;
     lock.unlock();
+    if (scrub_due) engine->wake();
     if (signal) {
         const uint64_t one = 1;
         // A full counter is readable already; nothing else can go wrong with our own eventfd.

@@ -83,6 +83,7 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     status check_running() const;  // KVO_E_STATE unless running
     status check_started() const;  // KVO_E_STATE before start
     status check_attached(uint32_t group_mask) const;
+    status check_generation(uint64_t expected) const;  // KVO_E_DROPPED after a reset; 0: any
     status check_stream(void* stream) const;  // without the lock
 
     // ---- index_owner ----

@@ -92,6 +92,7 @@ status cache::store(kvo_ns_t ns, std::span<const kvo_key_t> keys, const kvo_key_
     lock.lock();
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
     if (status bad = s.check_attached(r.groups); bad != KVO_OK) return bad;
+    if (status bad = s.check_generation(extras.generation); bad != KVO_OK) return bad;
 
     op_request request;
     request.kind = KVO_OP_STORE;

@@ -48,9 +48,11 @@ struct device_table {
     // Error number of the device behind the last failing call of this thread, 0 if none.
     int (*driver_code)(void* ctx) = nullptr;
 
-    // Optional: waits on the host until the event is done or the time is over, so that a progress thread
-    // need not spin where waiting is cheap (host device). Null on devices that must be polled.
+    // Optional, both or none: waits on the host until the event is done, the time is over or interrupt is
+    // called for this event (also just before), so that a progress thread need not spin where waiting is
+    // cheap (host device). One waiter an event. Null on devices that must be polled.
     status (*event_wait)(void* ctx, void* event, uint64_t timeout_ns) = nullptr;
+    void (*event_interrupt)(void* ctx, void* event) = nullptr;
     // Optional: CPU nanoseconds of the device's own threads (host device).
     uint64_t (*cpu_ns)(void* ctx) = nullptr;
     // Optional: called once when the cache lets the table go.

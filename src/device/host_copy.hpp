@@ -8,7 +8,7 @@
 namespace kvo {
 
 // From this size on a copy bypasses the caches (bench/host_device_bench.cpp).
-constexpr size_t kNonTemporalBytes = 256 * 1024;
+constexpr size_t kNonTemporalBytes = 16 * 1024;
 
 // Copies; large pieces with non-temporal stores where the CPU has them. The bytes are surely visible to
 // other threads only after copy_fence().

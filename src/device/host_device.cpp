@@ -72,8 +72,8 @@ stream_registry& registry() {
 status find_running(void* handle, std::shared_ptr<host_stream>* out) {
     *out = registry().find(handle);
     if (!*out) return fail(KVO_E_ARGUMENT, "{} is no stream of the host device", handle);
-    host_stream::start(*out);
-    return KVO_OK;
+    if (host_stream::start(*out)) return KVO_OK;
+    return fail(KVO_E_MEMORY, "no thread for a stream of the host device could be started");
 }
 
 using event_handle = std::shared_ptr<host_event>;
@@ -122,8 +122,10 @@ status queue_copies(void*, void* stream, copy_direction, const copy_piece* piece
 }
 int no_code(void*) { return 0; }
 status wait_on_host(void*, void* event, uint64_t timeout_ns) {
-    return event_of(event)->wait(event_of(event)->target(), timeout_ns) ? KVO_OK : KVO_E_NOT_READY;
+    host_event& e = *event_of(event);
+    return e.wait_unless_interrupted(e.target(), timeout_ns) ? KVO_OK : KVO_E_NOT_READY;
 }
+void interrupt_wait(void*, void* event) { event_of(event)->interrupt(); }
 uint64_t library_cpu_ns(void*) { return registry().cpu_ns(); }
 
 }  // namespace
@@ -143,6 +145,7 @@ const device_table& host_device() noexcept {
         t.copy_batch = queue_copies;
         t.driver_code = no_code;
         t.event_wait = wait_on_host;
+        t.event_interrupt = interrupt_wait;
         t.cpu_ns = library_cpu_ns;
         return t;
     }();

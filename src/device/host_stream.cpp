@@ -4,8 +4,10 @@
 #include <signal.h>
 
 #include <chrono>
+#include <system_error>
 
 #include "base/clock.hpp"
+#include "base/ids.hpp"
 #include "device/host_copy.hpp"
 
 namespace kvo {
@@ -13,52 +15,62 @@ namespace kvo {
 uint64_t host_event::next_target() { return target_.fetch_add(1, std::memory_order_acq_rel) + 1; }
 
 void host_event::reach(uint64_t number) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (reached_.load(std::memory_order_relaxed) < number) {
-            reached_.store(number, std::memory_order_release);
-        }
+    const std::lock_guard lock(mutex_);
+    if (reached_.load(std::memory_order_relaxed) < number) {
+        reached_.store(number, std::memory_order_release);
     }
-    changed_.notify_all();
+    if (n_waiting_ > 0) changed_.notify_all();
 }
 
-bool host_event::wait(uint64_t number, uint64_t timeout_ns) {
-    if (reached(number)) return true;
+void host_event::wait(uint64_t number) {
+    if (reached(number)) return;
     std::unique_lock lock(mutex_);
-    const auto is_there = [&] { return reached(number); };
-    if (timeout_ns == KVO_FOREVER) {
-        changed_.wait(lock, is_there);
-        return true;
-    }
-    return changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), is_there);
+    ++n_waiting_;
+    changed_.wait(lock, [&] { return reached(number); });
+    --n_waiting_;
+}
+
+bool host_event::wait_unless_interrupted(uint64_t number, uint64_t timeout_ns) {
+    std::unique_lock lock(mutex_);
+    ++n_waiting_;
+    changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns),
+                      [&] { return reached(number) || interrupted_; });
+    --n_waiting_;
+    interrupted_ = false;
+    return reached(number);
+}
+
+void host_event::interrupt() {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    if (n_waiting_ > 0) changed_.notify_all();
 }
 
 void host_stream::push(item&& work) {
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return tail_ - head_ < ring_.size(); });
-    ring_[tail_++ % ring_.size()] = std::move(work);
+    const std::lock_guard lock(mutex_);
+    items_.push(std::move(work));
     if (sleeping_) work_.notify_one();
 }
 
 bool host_stream::pop(item* work) {
     std::unique_lock lock(mutex_);
-    if (head_ == tail_) {
+    if (items_.empty()) {
         cpu_ns_.store(thread_cpu_ns(), std::memory_order_relaxed);
         sleeping_ = true;
-        work_.wait(lock, [this] { return head_ != tail_ || closing_; });
+        work_.wait(lock, [this] { return !items_.empty() || closing_; });
         sleeping_ = false;
-        if (head_ == tail_) return false;
+        if (items_.empty()) return false;
     }
-    *work = std::move(ring_[head_ % ring_.size()]);
-    ++head_;
-    if (tail_ - head_ == ring_.size() - 1) room_.notify_all();
+    *work = items_.pop();
+    at_work_.clear();
+    for (uint32_t i = 0; i < work->n_pieces; ++i) at_work_.push_back(pieces_.pop());
     return true;
 }
 
 void host_stream::execute(item& work) {
     switch (work.what) {
         case kind::copy:
-            host_copy(work.piece.dst, work.piece.src, work.piece.bytes);
+            for (const copy_piece& piece : at_work_) host_copy(piece.dst, piece.src, piece.bytes);
             break;
         case kind::run:
             work.fn(work.arg);
@@ -68,44 +80,48 @@ void host_stream::execute(item& work) {
             work.event->reach(work.number);
             break;
         case kind::wait:
-            work.event->wait(work.number, KVO_FOREVER);
+            work.event->wait(work.number);
             break;
     }
     work.event.reset();
 }
 
 void host_stream::main() {
+    at_work_.reserve(kPiecesPerCall);
     item work;
     while (pop(&work)) {
         execute(work);
         const std::lock_guard lock(mutex_);
-        if (++finished_ == tail_) room_.notify_all();
+        ++finished_;
+        if (n_syncing_ > 0) finished_one_.notify_all();
     }
 }
 
-void host_stream::start(const std::shared_ptr<host_stream>& self) {
-    {
-        const std::lock_guard lock(self->mutex_);
-        if (self->started_) return;
-        self->started_ = true;
-    }
+bool host_stream::start(const std::shared_ptr<host_stream>& self) {
+    const std::lock_guard lock(self->mutex_);
+    if (self->started_) return true;
     // The thread takes none of the process's signals; it ends when closed and empty, or with the process.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([self] { self->main(); }).detach();
+    try {
+        std::thread([self] { self->main(); }).detach();
+        self->started_ = true;
+    } catch (const std::system_error&) {
+        // The next call tries again.
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return self->started_;
 }
 
 void host_stream::copy(const copy_piece* pieces, uint32_t n) {
-    std::unique_lock lock(mutex_);
-    for (uint32_t i = 0; i < n; ++i) {
-        room_.wait(lock, [this] { return tail_ - head_ < ring_.size(); });
-        item& at = ring_[tail_++ % ring_.size()];
-        at.what = kind::copy;
-        at.piece = pieces[i];
-        if (sleeping_) work_.notify_one();
-    }
+    item work;
+    work.what = kind::copy;
+    work.n_pieces = n;
+    const std::lock_guard lock(mutex_);
+    for (uint32_t i = 0; i < n; ++i) pieces_.push(copy_piece(pieces[i]));
+    items_.push(std::move(work));
+    if (sleeping_) work_.notify_one();
 }
 
 void host_stream::run(void (*fn)(void*), void* arg) {
@@ -133,8 +149,10 @@ void host_stream::wait_for(std::shared_ptr<host_event> event) {
 
 void host_stream::sync() {
     std::unique_lock lock(mutex_);
-    const uint64_t until = tail_;
-    room_.wait(lock, [&] { return finished_ >= until; });
+    const uint64_t until = items_.n_pushed();
+    ++n_syncing_;
+    finished_one_.wait(lock, [&] { return finished_ >= until; });
+    --n_syncing_;
 }
 
 void host_stream::close() {

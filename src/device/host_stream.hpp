@@ -5,7 +5,6 @@
 // moved by a later record. Shared ownership keeps both alive while queued work names them.
 #pragma once
 
-
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -26,19 +25,44 @@ public:
     uint64_t target() const { return target_.load(std::memory_order_acquire); }
     bool reached(uint64_t number) const { return reached_.load(std::memory_order_acquire) >= number; }
     bool done() const { return reached(target()); }
-    // false: the time is over.
-    bool wait(uint64_t number, uint64_t timeout_ns);
+    void wait(uint64_t number);
+    // For one waiter that can be called off: false when the time is over or interrupt() came, also before.
+    bool wait_unless_interrupted(uint64_t number, uint64_t timeout_ns);
+    void interrupt();
 
 private:
     std::atomic<uint64_t> target_{0}, reached_{0};
     std::mutex mutex_;
     std::condition_variable changed_;
+    uint32_t n_waiting_ = 0;
+    bool interrupted_ = false;
+};
+
+// A queue in a ring that becomes larger when it is full, so that queueing never waits.
+template <typename T>
+class growing_ring {
+public:
+    explicit growing_ring(size_t n) : ring_(n) {}
+    bool empty() const { return head_ == tail_; }
+    uint64_t n_pushed() const { return tail_; }
+    void push(T&& value) {
+        if (tail_ - head_ == ring_.size()) grow();
+        ring_[tail_++ % ring_.size()] = std::move(value);
+    }
+    T pop() { return std::move(ring_[head_++ % ring_.size()]); }
+
+private:
+    void grow() {
+        std::vector<T> larger(ring_.size() * 2);
+        for (uint64_t i = head_; i < tail_; ++i) larger[i % larger.size()] = std::move(ring_[i % ring_.size()]);
+        ring_ = std::move(larger);
+    }
+    std::vector<T> ring_;
+    uint64_t head_ = 0, tail_ = 0;  // next to pop, next to fill
 };
 
 class host_stream {
 public:
-    host_stream() : ring_(kHostStreamDepth) {}
-
     void copy(const copy_piece* pieces, uint32_t n);
     void run(void (*fn)(void*), void* arg);
     void record(std::shared_ptr<host_event> event);
@@ -48,16 +72,16 @@ public:
     void close();
     uint64_t cpu_ns() const { return cpu_ns_.load(std::memory_order_relaxed); }
 
-    // Work runs on a thread that keeps the stream alive.
-    static void start(const std::shared_ptr<host_stream>& self);
+    // Work runs on a thread that keeps the stream alive. false: no thread could be made.
+    static bool start(const std::shared_ptr<host_stream>& self);
 
 private:
     enum class kind : uint8_t { copy, run, record, wait };
     struct item {
         kind what = kind::run;
+        uint32_t n_pieces = 0;  // the next ones of pieces_
         void (*fn)(void*) = nullptr;
         void* arg = nullptr;
-        copy_piece piece{};
         std::shared_ptr<host_event> event;
         uint64_t number = 0;
     };
@@ -68,10 +92,12 @@ private:
     void main();
 
     std::mutex mutex_;
-    std::condition_variable work_, room_;
-    std::vector<item> ring_;
-    uint64_t head_ = 0, tail_ = 0;    // next to run, next to fill
-    uint64_t finished_ = 0;           // items that have run
+    std::condition_variable work_, finished_one_;
+    growing_ring<item> items_{kHostStreamDepth};
+    growing_ring<copy_piece> pieces_{kHostStreamPieces};
+    std::vector<copy_piece> at_work_;  // of the thread: pieces of the item being executed
+    uint64_t finished_ = 0;            // items that have run
+    uint32_t n_syncing_ = 0;
     bool closing_ = false, started_ = false, sleeping_ = false;
     std::atomic<uint64_t> cpu_ns_{0};
 };

@@ -11,8 +11,9 @@
 
 namespace kvo {
 
-// Most work items a stream can hold; a full one makes the caller wait until one has run.
+// Work items and copies that a stream can hold without an allocation. More make its rings larger.
 constexpr uint32_t kHostStreamDepth = 1024;
+constexpr uint32_t kHostStreamPieces = 8192;
 
 status host_stream_create(void** stream);
 // Returns at once; what is queued still runs.

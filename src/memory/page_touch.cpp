@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -40,7 +41,14 @@ void touch_pages(uint8_t* base, uint64_t bytes, uint32_t n_threads) {
         if (begin < end) touch_range(base + begin, end - begin);
     };
     std::vector<std::thread> helpers;
-    for (uint32_t i = 1; i < n; ++i) helpers.emplace_back(part, i);
+    helpers.reserve(n);
+    uint32_t begun = 1;
+    try {
+        for (; begun < n; ++begun) helpers.emplace_back(part, begun);
+    } catch (const std::system_error&) {
+        // No more threads are to be had: the rest is done here.
+    }
+    for (uint32_t i = begun; i < n; ++i) part(i);
     part(0);
     for (auto& helper : helpers) helper.join();
 }

@@ -60,6 +60,7 @@ status sequences::state::offer_run(sequence_record& r, uint32_t n,
     block_check check(*this, list);
     extras.who = &check;
     extras.gate = gate;
+    extras.generation = r.generation;
     const kvo_key_t parent = first == 0 ? kvo_key_t{} : key_of(r, first - 1);
     kvo_op_t after[kMostLoads];
     uint8_t verdicts[kBlocksPerStore];

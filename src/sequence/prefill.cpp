@@ -82,6 +82,7 @@ status sequences::prefill(kvo_seq_t seq, std::span<const kvo_blocks_t> lists, ui
         const uint32_t device_block_tokens = s.block_tokens / s.blocks.ratio(g);
         extras.skip_ids[g] = (r.hit.n_local - first * s.block_tokens) / device_block_tokens;
     }
+    extras.generation = r.generation;
     const status bad =
         s.blocks.load(r.hit.ticket, 0, n, {dst.data(), lists.size()}, stream, options, extras, op);
     if (bad != KVO_OK) {

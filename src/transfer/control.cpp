@@ -26,6 +26,8 @@ void transfer_engine::cancel_all(status why) {
     }
 }
 
+void transfer_engine::close_intake() { state_->closed = true; }
+
 void transfer_engine::cancel_group(uint32_t group, status why) {
     state& s = *state_;
     for (uint32_t i = 0; i < s.ops.size(); ++i) {
@@ -102,6 +104,11 @@ status transfer_engine::fence(std::span<const kvo_blocks_t> lists, void* stream,
     }
     std::unique_lock lock(s.mutex);
     ++s.counts.fences;
+    if (s.fences.n_entries() > 0) {
+        lock.unlock();
+        if (const status bad = s.check_waiter(stream); bad != KVO_OK) return bad;
+        lock.lock();
+    }
     while (s.fences.n_entries() > 0) {
         state::slices_to_wait_for which;
         bool issuing_now = false;
@@ -114,9 +121,8 @@ status transfer_engine::fence(std::span<const kvo_blocks_t> lists, void* stream,
         }
         if (to_pull != 0) {
             lock.unlock();
-            s.pull_forward(to_pull);
+            if (const status bad = s.pull_forward(to_pull); bad != KVO_OK) return bad;
             lock.lock();
-            if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
             continue;
         }
         if (issuing_now) {
@@ -137,6 +143,7 @@ status transfer_engine::fence(std::span<const kvo_blocks_t> lists, void* stream,
 
 status transfer_engine::fence_op(kvo_op_t op, uint32_t first_ordinal, void* stream) {
     state& s = *state_;
+    if (const status bad = s.check_waiter(stream); bad != KVO_OK) return bad;
     std::unique_lock lock(s.mutex);
     ++s.counts.fences;
     while (true) {
@@ -166,6 +173,20 @@ status transfer_engine::fence_op(kvo_op_t op, uint32_t first_ordinal, void* stre
     }
 }
 
+// What the completion will say, as far as it is known: pieces that the device refused count already.
+status transfer_engine::state::failure_so_far(const op_record& r) const {
+    if (r.completion.status != KVO_OK) return static_cast<status>(r.completion.status);
+    for (uint32_t p = r.first_piece; r.phase != op_phase::done && p != kNone; p = pieces[p].next_in_op) {
+        if (pieces[p].result != KVO_OK) return pieces[p].result;
+    }
+    return KVO_OK;
+}
+
+// A stream that is about to wait for us; refused before anything is withdrawn.
+status transfer_engine::state::check_waiter(void* stream) const {
+    return stream == KVO_STREAM_IDLE ? KVO_OK : device.stream_check(device.context, stream);
+}
+
 status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
     state& s = *state_;
     const status ok = s.device.stream_check(s.device.context, stream);
@@ -173,12 +194,15 @@ status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
     std::unique_lock lock(s.mutex);
     while (true) {
         const op_record* r = s.find(op.value);
-        const bool issued = op.value != 0 && op.value / state::kIdStep < s.next_serial;
-        if (!issued) return fail(KVO_E_HANDLE, "{:#x} is no op of this cache", op.value);
-        if (r == nullptr || r->phase == op_phase::done) return KVO_OK;  // over: nothing to wait for
-        if (r->completion.status != KVO_OK) {
-            return fail(static_cast<status>(r->completion.status), "op {:#x} has failed already", op.value);
+        if (!s.was_issued(op.value)) return fail(KVO_E_HANDLE, "{:#x} is no op of this cache", op.value);
+        if (r == nullptr && s.failed.may_have(op.value)) {
+            return fail(KVO_E_TRANSFER, "load {:#x} failed, its completion has been taken", op.value);
         }
+        if (r == nullptr) return KVO_OK;  // over: nothing to wait for
+        if (const status bad = s.failure_so_far(*r); bad != KVO_OK) {
+            return fail(bad, "op {:#x} has failed already", op.value);
+        }
+        if (r->phase == op_phase::done) return KVO_OK;
         if (r->n_unqueued == 0) break;
         if (s.issuing && s.pieces[r->last_piece].state == piece_state::issuing) {
             ++s.counts.host_waits;
@@ -189,9 +213,8 @@ status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
             return fail(KVO_E_NOT_QUEUED, "{} pieces of op {:#x} are not queued yet", r->n_unqueued, op.value);
         }
         lock.unlock();
-        s.pull_forward(op.value);
+        if (const status bad = s.pull_forward(op.value); bad != KVO_OK) return bad;
         lock.lock();
-        if (s.lost != KVO_OK) return fail(s.lost, "the device of this cache is lost");
     }
     const op_record& r = *s.find(op.value);
     if (r.has_gate()) {  // nothing but the gate: raw slots that the engine writes
@@ -209,37 +232,50 @@ status transfer_engine::wait_stream(kvo_op_t op, void* stream, uint32_t flags) {
 void transfer_engine::wake() {
     state& s = *state_;
     s.work_number.fetch_add(1, std::memory_order_seq_cst);
+    if (void* const event = s.waiting_on.load(std::memory_order_seq_cst); event != nullptr) {
+        s.device.event_interrupt(s.device.context, event);
+    }
     if (!s.sleeping.load(std::memory_order_seq_cst)) return;
     const std::lock_guard lock(s.sleep_mutex);
     s.work.notify_one();
 }
 
-// Copies in flight are waited for on their event where the device can do that; else only for moments, since
-// a gate or an event may fire without anyone telling.
+// What the worker may wait for on the device, and for how long: the oldest copy in flight, else the oldest
+// gate. A gate behind another may open without anyone telling, so then it looks again soon.
+void* transfer_engine::state::next_to_happen(uint64_t* limit_ns) {
+    constexpr uint64_t kPollNs = 50'000, kLongNs = 10'000'000;
+    const std::lock_guard lock(mutex);
+    void* event = nullptr;
+    uint32_t n_untold = gated.n;
+    for (lane_state& lane : lanes) {
+        if (event == nullptr && lane.n > 0) event = lane.event_behind(0);
+    }
+    if (event == nullptr && gated.n > 0) {
+        event = gates[ops[gated.first].gate].event;
+        --n_untold;
+    }
+    const bool waits_for_time = event == nullptr && ready[0].n + ready[1].n > 0;
+    *limit_ns = n_untold > 0 || waits_for_time ? kPollNs : kLongNs;
+    return event;
+}
+
 void transfer_engine::wait_for_work(uint64_t timeout_ns) {
-    constexpr uint64_t kPollNs = 50'000;
     state& s = *state_;
-    void* oldest = nullptr;
-    bool waits_for_gate = false;
-    {
-        const std::lock_guard lock(s.mutex);
-        for (auto& lane : s.lanes) {
-            if (void* const event = lane.event_behind(0); event != nullptr) oldest = event;
-        }
-        waits_for_gate = s.gated.n > 0 || s.ready[1].n > 0 || s.ready[0].n > 0;
+    uint64_t limit_ns = 0;
+    void* const event = s.next_to_happen(&limit_ns);
+    if (event != nullptr && s.device.event_wait == nullptr) return;  // polled again at once
+    const auto is_new = [&s] { return s.work_number.load(std::memory_order_seq_cst) != s.seen_work; };
+    if (event != nullptr) {
+        s.waiting_on.store(event, std::memory_order_seq_cst);
+        if (!is_new()) (void)s.device.event_wait(s.device.context, event, std::min(limit_ns, timeout_ns));
+        s.waiting_on.store(nullptr, std::memory_order_seq_cst);
+    } else {
+        const uint64_t longest = limit_ns < 1'000'000 ? limit_ns : uint64_t{1'000'000'000};
+        std::unique_lock lock(s.sleep_mutex);
+        s.sleeping.store(true, std::memory_order_seq_cst);
+        s.work.wait_for(lock, std::chrono::nanoseconds(std::min(timeout_ns, longest)), is_new);
+        s.sleeping.store(false, std::memory_order_seq_cst);
     }
-    if (oldest != nullptr) {
-        if (s.device.event_wait != nullptr) {
-            (void)s.device.event_wait(s.device.context, oldest, kPollNs);
-        }
-        return;  // a device that must be polled is polled again at once
-    }
-    const uint64_t limit = waits_for_gate ? std::min(timeout_ns, kPollNs) : timeout_ns;
-    std::unique_lock lock(s.sleep_mutex);
-    s.sleeping.store(true, std::memory_order_seq_cst);
-    s.work.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(limit, 1'000'000'000)),
-                    [&] { return s.work_number.load(std::memory_order_seq_cst) != s.seen_work; });
-    s.sleeping.store(false, std::memory_order_seq_cst);
     s.seen_work = s.work_number.load(std::memory_order_seq_cst);
 }
 

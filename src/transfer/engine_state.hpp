@@ -58,6 +58,9 @@ struct transfer_engine::state {
     // ---- records (lock held) ----
     op_record* find(uint64_t id);
     uint32_t number_of(uint64_t id) const { return static_cast<uint32_t>(id & (kIdStep - 1)); }
+    bool was_issued(uint64_t id) const {
+        return id / kIdStep >= config.first_serial && id / kIdStep < next_serial;
+    }
     void accept(uint32_t i);
     void become_ready(uint32_t i);
     status take_gate(op_record& r, shared_gate* shared, bool* must_record);
@@ -85,10 +88,13 @@ struct transfer_engine::state {
     void call_device(uint8_t lane, slice_build* build);
     void record(uint8_t lane, slice_record* slice);
     void settle(uint8_t lane, uint32_t op, const slice_record& slice, const slice_build& build);  // lock held
-    void pull_forward(uint64_t id);  // neither held
+    status pull_forward(uint64_t id);  // neither held
     bool in_flight() const;
+    void* next_to_happen(uint64_t* limit_ns);  // neither held
 
     // ---- waiting on behalf of a caller ----
+    status failure_so_far(const op_record& r) const;  // lock held
+    status check_waiter(void* stream) const;
     struct slices_to_wait_for {
         uint64_t serial[kLanes] = {};
         bool any() const { return serial[0] + serial[1] + serial[2] + serial[3] > 0; }
@@ -115,7 +121,8 @@ struct transfer_engine::state {
     std::vector<gate_record> gates;
     number_pool free_pieces, free_blocks, free_ops, free_gates;
     uint32_t n_shared_gates = 0;  // held by batches that are being submitted
-    uint64_t next_serial = 1;
+    uint64_t next_serial;
+    bool closed = false;  // no op is accepted any more
     op_list gated, done;
     op_list ready[2];  // load, store
     uint32_t n_active = 0, n_with_deadline = 0, n_waiting_after = 0;
@@ -138,6 +145,7 @@ struct transfer_engine::state {
     std::atomic<uint64_t> work_number{0}, end_number{0};
     uint64_t seen_work = 0;  // worker only
     std::atomic<bool> sleeping{false};
+    std::atomic<void*> waiting_on{nullptr};  // the event that the worker waits for
 };
 
 }  // namespace kvo

@@ -20,8 +20,10 @@ status transfer_engine::open(const op_request& request, op_index* op) {
     }
     for (kvo_op_t load : request.after) {
         const op_record* r = s.find(load.value);
-        const bool issued = load.value != 0 && load.value / state::kIdStep < s.next_serial;
-        if (!issued) return fail(KVO_E_HANDLE, "after: {:#x} is no op of this cache", load.value);
+        if (!s.was_issued(load.value))
+            return fail(KVO_E_HANDLE, "after: {:#x} is no op of this cache", load.value);
+        if (r != nullptr && r->completion.kind != KVO_OP_LOAD)
+            return fail(KVO_E_ARGUMENT, "after: {:#x} is no load; a store can depend on loads only", load.value);
         const bool running = r != nullptr && r->phase != op_phase::done;
         if (!running && s.failed.may_have(load.value)) {
             return fail(KVO_E_DEPENDENCY, "after: load {:#x} failed (or is too old to know)", load.value);
@@ -41,7 +43,7 @@ status transfer_engine::open(const op_request& request, op_index* op) {
     r.detached = request.detached;
     r.submitted_at_ns = s.time.now_ns();
     if (request.deadline_ns > 0) {
-        r.deadline_at_ns = r.submitted_at_ns + request.deadline_ns;
+        r.deadline_at_ns = add_ns(r.submitted_at_ns, request.deadline_ns);
         ++s.n_with_deadline;
     }
     r.completion.op.value = r.id;
@@ -181,6 +183,7 @@ status transfer_engine::submit(op_index op, void* stream, kvo_op_t* out, shared_
     }
     {
         const std::lock_guard lock(s.mutex);
+        if (ok == KVO_OK && s.closed) ok = fail(KVO_E_STATE, "the cache is shut down");
         if (ok != KVO_OK) {
             if (ok == KVO_E_DEVICE_LOST) s.lost = ok;
             drop(op, ok);

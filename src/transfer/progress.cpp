@@ -249,14 +249,15 @@ void transfer_engine::state::fill(uint8_t lane) {
     }
 }
 
-void transfer_engine::state::pull_forward(uint64_t id) {
+status transfer_engine::state::pull_forward(uint64_t id) {
     std::unique_lock in(inside, std::try_to_lock);
     const bool had_to_wait = !in.owns_lock();
     if (had_to_wait) in.lock();
     std::unique_lock lock(mutex);
     ++counts.host_waits;
     op_record* r = find(id);
-    if (r == nullptr || r->phase != op_phase::accepted || r->n_unqueued == 0 || lost != KVO_OK) return;
+    if (lost != KVO_OK) return fail(lost, "the device of this cache is lost");
+    if (r == nullptr || r->phase != op_phase::accepted || r->n_unqueued == 0) return KVO_OK;
     const uint32_t op = number_of(id);
     const bool is_load = r->completion.kind == KVO_OP_LOAD;
     const uint8_t lane = is_load ? lane_side_load : lane_side_store;
@@ -267,7 +268,8 @@ void transfer_engine::state::pull_forward(uint64_t id) {
         const status ok = device.stream_wait(device.context, l.stream, gate);
         lock.lock();
         if (ok == KVO_E_DEVICE_LOST) lost = ok;
-        if (ok != KVO_OK || r->id != id || r->phase != op_phase::accepted) return;
+        if (ok != KVO_OK) return ok;
+        if (r->id != id || r->phase != op_phase::accepted) return KVO_OK;
         if (r->place == op_place::gated) gated.remove(ops, op);
         leave_gate(*r);  // the device keeps the order from here on
         deliver_ready_blocks(op);  // those that a fence withdrew while the gate was closed
@@ -284,12 +286,13 @@ void transfer_engine::state::pull_forward(uint64_t id) {
         call_device(lane, &build);
         lock.lock();
     }
-    if (slice.first_piece == kNone) return;
+    if (slice.first_piece == kNone) return KVO_OK;
     lock.unlock();
     record(lane, &slice);
     lock.lock();
     ++l.n;
     settle(lane, op, slice, build);
+    return KVO_OK;
 }
 
 }  // namespace kvo

@@ -33,6 +33,7 @@ transfer_engine::state::state(const transfer_config& c, std::span<const group_la
       free_blocks(c.max_inflight_blocks),
       free_ops(c.max_ops),
       free_gates(c.max_ops + kMostSharedGates),
+      next_serial(c.first_serial),
       fences(groups, pieces),
       plan(groups),
       pace(c.window_bytes, c.store_bytes_per_s),

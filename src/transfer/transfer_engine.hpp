@@ -58,6 +58,7 @@ struct transfer_config {
     uint64_t window_bytes = 0;             // 0: from the cost model, at most 4 MiB
     uint64_t store_bytes_per_s = 0;        // 0: no limit
     uint32_t n_groups = 1;
+    uint64_t first_serial = 1;             // of ops; other caches count from elsewhere
 };
 
 struct transfer_counts {
@@ -98,7 +99,7 @@ public:
 
     // ---- submitting: open [lock], add_block [lock] ..., then submit [free] or drop [lock] ----
     // Reserves the op record with its completion. KVO_E_OPS_FULL; KVO_E_HANDLE for an unknown `after`,
-    // KVO_E_DEPENDENCY when one of them has failed already.
+    // KVO_E_ARGUMENT for one that is no load, KVO_E_DEPENDENCY when one of them has failed already.
     status open(const op_request& request, op_index* op);
     // One device block range per group: ids holds n_ids device blocks (ratio per host block), kNoSlot or an
     // empty list for a group that takes no part. Enters the fence table at once. KVO_E_OPS_FULL when
@@ -140,6 +141,7 @@ public:
     // ---- control ----
     status cancel(kvo_op_t op, status why);                     // [lock] unqueued pieces end as `why`
     void cancel_all(status why);                                // [lock]
+    void close_intake();                                        // [lock] submit: KVO_E_STATE from now on
     void cancel_group(uint32_t group, status why);              // [lock] unqueued pieces naming this group
     status fence(std::span<const kvo_blocks_t> blocks, void* stream, kvo_fence_mode_t mode);  // [free]
     // fence (drop) for the device blocks of this op's blocks from `first_ordinal` on, whoever else uses them.
