@@ -19,7 +19,7 @@
 namespace {
 
 using clock_type = std::chrono::steady_clock;
-constexpr uint64_t kBytesPerTurn = uint64_t{64} << 20;  // more than the caches hold
+constexpr uint64_t kBytesPerTurn = uint64_t{256} << 20;  // more than the caches hold
 constexpr uint32_t kParts = 2;
 
 class big_memory {
@@ -162,6 +162,6 @@ void transfer(benchmark::State& state, bool is_load) {
 }  // namespace
 
 BENCHMARK_CAPTURE(transfer, store, false)
-    ->ArgName("part_KiB")->Arg(32)->Arg(512)->Arg(2048)->UseManualTime()->Iterations(41);
+    ->ArgName("part_KiB")->Arg(32)->Arg(512)->Arg(2048)->UseManualTime()->Iterations(21);
 BENCHMARK_CAPTURE(transfer, load, true)
-    ->ArgName("part_KiB")->Arg(32)->Arg(512)->Arg(2048)->UseManualTime()->Iterations(41);
+    ->ArgName("part_KiB")->Arg(32)->Arg(512)->Arg(2048)->UseManualTime()->Iterations(21);

@@ -13,7 +13,7 @@ namespace kvo {
 
 enum lane_id : uint8_t { lane_load = 0, lane_store = 1, lane_side_load = 2, lane_side_store = 3 };
 constexpr uint32_t kLanes = 4;
-constexpr uint32_t kMainDepth = 2;  // the second keeps the pipe full while the first is being noticed
+constexpr uint32_t kMainDepth = 3;  // the others keep the pipe full while the first is being noticed
 
 struct slice_record {
     uint64_t serial = 0;

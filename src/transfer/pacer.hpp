@@ -10,10 +10,13 @@ namespace kvo {
 class pacer {
 public:
     static constexpr uint64_t kMostWindowBytes = uint64_t{4} << 20;
-    static constexpr uint64_t kWindowNs = 80'000;  // what one slice may take to drain
+    // What one slice may take to drain. A worker that sleeps meanwhile takes tens of microseconds to wake up,
+    // so its slices are longer.
+    static constexpr uint64_t kPolledWindowNs = 80'000, kSleepingWindowNs = 240'000;
 
-    pacer(uint64_t fixed_window_bytes, uint64_t store_bytes_per_s)
+    pacer(uint64_t fixed_window_bytes, uint64_t store_bytes_per_s, bool worker_sleeps)
         : fixed_window_bytes_(fixed_window_bytes),
+          window_ns_(worker_sleeps ? kSleepingWindowNs : kPolledWindowNs),
           store_bytes_per_s_(store_bytes_per_s),
           tokens_bytes_(static_cast<double>(kMostWindowBytes)) {}
 
@@ -22,7 +25,7 @@ public:
         if (fixed_window_bytes_ > 0) return std::min(fixed_window_bytes_, kMostWindowBytes);
         const double rate = bytes_per_ns_[is_load ? 0 : 1];
         if (rate <= 0) return kMostWindowBytes;
-        const double window = rate * static_cast<double>(kWindowNs);
+        const double window = rate * static_cast<double>(window_ns_);
         return window < static_cast<double>(kMostWindowBytes) ? static_cast<uint64_t>(window)
                                                               : kMostWindowBytes;
     }
@@ -48,6 +51,7 @@ public:
 
 private:
     uint64_t fixed_window_bytes_;
+    uint64_t window_ns_;
     uint64_t store_bytes_per_s_;
     double bytes_per_ns_[2] = {0, 0};  // load, store
     double tokens_bytes_;

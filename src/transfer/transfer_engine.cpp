@@ -36,7 +36,7 @@ transfer_engine::state::state(const transfer_config& c, std::span<const group_la
       next_serial(c.first_serial),
       fences(groups, pieces),
       plan(groups),
-      pace(c.window_bytes, c.store_bytes_per_s),
+      pace(c.window_bytes, c.store_bytes_per_s, d.event_wait != nullptr),
       calls(kPiecesPerCall + plan.most_rows()) {
     for (uint8_t lane = 0; lane < kLanes; ++lane) {
         const bool is_main = lane == lane_load || lane == lane_store;

@@ -68,7 +68,7 @@ typedef struct kvo_config_t {
     const void* fingerprint;      /* weights, dtype, layout: enters every key of the sequence level */
     uint64_t fingerprint_bytes;   /* 0..4096 */
     uint64_t hash_seed;           /* enters every key of the sequence level; default 0 */
-    uint64_t window_bytes;        /* bytes in flight per direction; default: what drains in 80 us, at most 4 MiB */
+    uint64_t window_bytes;        /* bytes in flight per direction; default: what drains in 80 us (host device: 240), at most 4 MiB */
     uint64_t store_bytes_per_s;   /* token bucket for stores; default: no limit */
     uint64_t event_ring;          /* events kept for kvo_events_poll; default 0 = no events */
     uint32_t huge_pages;          /* 1: ask for transparent huge pages, 0: don't; default 1 */
