@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kMaxParts = 1024;
 constexpr uint64_t kSlotAlign = 64;  // a cache line, for non-temporal copies
 constexpr uint64_t kMaxSlotBytes = uint64_t{1} << 40;
+constexpr uint64_t kMaxRows = uint64_t{1} << 16;  // descriptors that one device block may need
 constexpr size_t kMaxNameBytes = 63;
 
 status check_kind(const kvo_group_config_t& c, uint32_t device_kind) {
@@ -50,9 +51,14 @@ status check_kind(const kvo_group_config_t& c, uint32_t device_kind) {
 }
 
 status slot_size(std::span<const kvo_part_t> parts, uint32_t ratio, uint64_t* out) {
-    uint64_t sum = 0;
+    uint64_t sum = 0, rows = 0;
     for (const kvo_part_t& p : parts) {
         uint64_t bytes = 0;
+        rows += p.rows;
+        if (rows > kMaxRows) {
+            return fail(KVO_E_LAYOUT, "the parts of this group have more than {} rows a device block",
+                        kMaxRows);
+        }
         if (!checked_mul(uint64_t{p.rows} * ratio, p.row_bytes, &bytes) ||
             !checked_add(sum, bytes, &sum) || sum > kMaxSlotBytes) {
             return fail(KVO_E_LAYOUT, "one block of this group is larger than {} bytes",

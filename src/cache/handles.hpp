@@ -29,13 +29,14 @@ public:
         places_.assign(n, place{});
         for (uint32_t i = 0; i < n; ++i) places_[i].next_free = i + 1;
         first_free_ = 0;
+        last_free_ = n - 1;
     }
     uint32_t n_used() const noexcept { return n_used_; }
     uint32_t size() const noexcept { return static_cast<uint32_t>(places_.size()); }
 
     // A new record, value-initialised; null when all are in use.
     Record* take(uint64_t* handle) {
-        if (first_free_ >= places_.size()) return nullptr;
+        if (n_used_ >= places_.size()) return nullptr;
         const uint32_t i = first_free_;
         place& p = places_[i];
         first_free_ = p.next_free;
@@ -56,8 +57,9 @@ public:
         place& p = places_[i];
         p.used = false;
         if (++p.generation == 0) p.generation = 1;
-        p.next_free = first_free_;
-        first_free_ = i;
+        // First in, first out: all places take turns, so that a generation takes long to come back.
+        (n_used_ == places_.size() ? first_free_ : places_[last_free_].next_free) = i;
+        last_free_ = i;
         --n_used_;
     }
     // Walking all of them: null where none is in use.
@@ -72,7 +74,7 @@ private:
         bool used = false;
     };
     std::vector<place> places_;
-    uint32_t first_free_ = 0, n_used_ = 0, tag_ = 0;
+    uint32_t first_free_ = 0, last_free_ = 0, n_used_ = 0, tag_ = 0;
 };
 
 }  // namespace kvo

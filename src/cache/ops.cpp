@@ -133,7 +133,7 @@ status cache::event_fd(int* fd) {
     state& s = *state_;
     *fd = -1;
     if (status bad = s.check_process(); bad != KVO_OK) return bad;
-    const locked lock(s.mutex);
+    locked lock(s.mutex);
     if (status bad = s.check_started(); bad != KVO_OK) return bad;
     if (s.fd < 0) s.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s.fd < 0) return fail(KVO_E_MEMORY, "eventfd: {}", std::strerror(errno));
@@ -141,6 +141,8 @@ status cache::event_fd(int* fd) {
     s.fd_due = s.fd_due || s.engine->counts().completions_waiting > 0;
     s.chores_due.store(true, std::memory_order_relaxed);
     *fd = s.fd;
+    lock.unlock();
+    s.chores();
     return KVO_OK;
 }
 

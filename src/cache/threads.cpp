@@ -16,6 +16,7 @@ status worker_thread::start(const char* name, std::function<void()> body) {
     // The thread inherits the mask: the engine's handlers never run on it.
     pthread_sigmask(SIG_SETMASK, &all, &before);
     status s = KVO_OK;
+    stop_.store(false, std::memory_order_release);
     try {
         thread_ = std::thread([this, body = std::move(body)] {
             body();

@@ -46,6 +46,8 @@ void host_event::interrupt() {
     if (n_waiting_ > 0) changed_.notify_all();
 }
 
+host_stream::host_stream() { at_work_.reserve(kPiecesPerCall); }
+
 void host_stream::push(item&& work) {
     const std::lock_guard lock(mutex_);
     items_.push(std::move(work));
@@ -87,7 +89,6 @@ void host_stream::execute(item& work) {
 }
 
 void host_stream::main() {
-    at_work_.reserve(kPiecesPerCall);
     item work;
     while (pop(&work)) {
         execute(work);

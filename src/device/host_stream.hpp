@@ -63,6 +63,7 @@ private:
 
 class host_stream {
 public:
+    host_stream();
     void copy(const copy_piece* pieces, uint32_t n);
     void run(void (*fn)(void*), void* arg);
     void record(std::shared_ptr<host_event> event);

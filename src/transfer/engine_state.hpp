@@ -74,6 +74,7 @@ struct transfer_engine::state {
     void deliver_ready_blocks(uint32_t i);
     void maybe_finish(uint32_t i);
     void load_ended(const op_record& load);
+    void free_blocks_of(op_record& r);
     void free_records(uint32_t i);
 
     // ---- progress (inside held, lock not held unless said) ----

@@ -349,6 +349,8 @@ void transfer_engine::state::maybe_finish(uint32_t i) {
     if (is_load && c.status != KVO_OK) failed.add(r.id);
     owner.op_over(r.tag, c);
     if (is_load && n_waiting_after > 0) load_ended(r);
+    // The completion needs the op's record only; the others are free for the next op at once.
+    free_blocks_of(r);
     if (r.detached) {
         free_records(i);
     } else {
@@ -376,9 +378,7 @@ void transfer_engine::state::load_ended(const op_record& load) {
     }
 }
 
-void transfer_engine::state::free_records(uint32_t i) {
-    op_record& r = ops[i];
-    leave_gate(r);
+void transfer_engine::state::free_blocks_of(op_record& r) {
     for (uint32_t p = r.first_piece; p != kNone;) {
         const uint32_t next = pieces[p].next_in_op;
         free_pieces.give(p);
@@ -389,9 +389,15 @@ void transfer_engine::state::free_records(uint32_t i) {
         free_blocks.give(b);
         b = next;
     }
+    r.first_piece = r.last_piece = r.next_piece = r.first_block = r.last_block = kNone;
+}
+
+void transfer_engine::state::free_records(uint32_t i) {
+    op_record& r = ops[i];
+    leave_gate(r);
+    free_blocks_of(r);
     if (r.phase == op_phase::open && r.deadline_at_ns > 0) --n_with_deadline;
     r.id = 0;
-    r.first_piece = r.first_block = kNone;
     free_ops.give(i);
 }
 

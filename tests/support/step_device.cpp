@@ -212,6 +212,7 @@ device_table step_device::table() {
         const std::lock_guard lock(of(ctx).mutex_);
         ++of(ctx).counts.waits;
         if (of(ctx).lost) return fail(KVO_E_DEVICE_LOST, "step device: lost");
+        if (due(&of(ctx).fail_wait)) return fail(KVO_E_TRANSFER, "step device: wait refused");
         item work;
         work.what = kind::wait;
         work.event = reinterpret_cast<uintptr_t>(event);

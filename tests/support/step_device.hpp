@@ -39,6 +39,7 @@ public:
     uint32_t fail_batch_after = 0;        // ... after this many pieces
     uint64_t fail_execution = kNever;     // the k-th copied piece fails: events behind it tell
     uint64_t fail_record = kNever;        // the k-th event_record call fails
+    uint64_t fail_wait = kNever;          // the k-th stream_wait call fails
     bool lost = false;                    // device loss: sticky
     void* capturing = reinterpret_cast<void*>(uintptr_t{0xFFFF});  // this stream is being captured
 

@@ -99,9 +99,8 @@ void attend(const model_shape& s, kv_pool& pool, uint32_t layer, std::span<const
     const uint32_t n = position + 1, n_padded = (n + kAlign - 1) / kAlign * kAlign;
     const uint32_t group = s.n_heads / s.n_kv_heads, kv_width = s.kv_width();
     const float scale = 1.0f / std::sqrt(static_cast<float>(s.head_dim));
-    scratch->memory.resize(n_padded + kAlign);
-    const auto address = reinterpret_cast<uintptr_t>(scratch->memory.data());
-    float* scores = scratch->memory.data() + (64 - address % 64) % 64 / sizeof(float);
+    scratch->scores.resize(n_padded);
+    float* const scores = scratch->scores.data();
     for (uint32_t h = 0; h < s.n_heads; ++h) {
         const uint32_t at = h / group * s.head_dim;
         score_head(pool, layer, table, n, kv_width, at, s.head_dim, query + size_t{h} * s.head_dim, scale, scores);

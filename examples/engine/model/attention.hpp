@@ -4,15 +4,15 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "model/aligned_floats.hpp"
 #include "model/kv_pool.hpp"
 
 namespace engine {
 
 // Scratch of one thread.
 struct attention_scratch {
-    std::vector<float> memory;
+    aligned_floats scores;
 };
 
 // query, out: n_heads x head_dim floats.

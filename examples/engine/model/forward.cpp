@@ -1,5 +1,6 @@
 #include "model/forward.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,8 @@
 namespace engine {
 
 namespace {
+
+constexpr uint32_t kPacketFloats = 16;  // of the widest vectors there are
 
 void normalise(const float* x, const std::vector<float>& weight, float epsilon, float* out) {
     const auto n = static_cast<uint32_t>(weight.size());
@@ -25,6 +28,18 @@ void normalise_tile(const std::vector<float>& x, const std::vector<float>& weigh
 
 void add_tile(std::vector<float>* x, const std::vector<float>& y, size_t n) {
     for (size_t i = 0; i < n; ++i) (*x)[i] += y[i];
+}
+
+// gate = gate * sigmoid(gate) * up. Rows of whole packets at aligned addresses go through the matrix library's
+// vector exp; others element by element. Which of the two depends on the model's shape only.
+void mix_gate(float* gate, const float* up, uint32_t n) {
+    if (n % kPacketFloats != 0) {
+        for (uint32_t i = 0; i < n; ++i) gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+        return;
+    }
+    Eigen::Map<Eigen::ArrayXf, Eigen::AlignedMax> g(gate, n);
+    const Eigen::Map<const Eigen::ArrayXf, Eigen::AlignedMax> u(up, n);
+    g = g / (1.0f + (-g).exp()) * u;
 }
 
 uint32_t most_likely(const float* logits, uint32_t n) {
@@ -47,7 +62,8 @@ forward_pass::forward_pass(const model& m, kv_pool& pool) : model_(m), pool_(poo
     k_.resize(size_t{s.kv_width()} * kTileTokens);
     v_.resize(k_.size());
     gate_.resize(size_t{s.hidden} * kTileTokens);
-    up_.resize(gate_.size());
+    up_.resize(size_t{s.hidden} * kTileTokens);
+    turns_.resize(size_t{s.rope_dims} * kTileTokens);
     scratch_.resize(thread_team::shared().size());
 }
 
@@ -75,15 +91,24 @@ void forward_pass::run_tile(std::span<const row> rows, std::span<uint32_t> next,
         const uint32_t token = rows[t].token % model_.shape.n_vocab;
         std::memcpy(&x_[t * width], &model_.embedding[size_t{token} * width], width * sizeof(float));
     }
+    for (size_t t = 0; t < rows.size(); ++t) prepare_turn(rows[t].position, &turns_[t * model_.shape.rope_dims]);
     for (uint32_t layer = 0; layer < model_.shape.n_layers; ++layer) run_layer(layer, rows, columns);
     answer(rows, next, logits);
 }
 
-// Rotation of neighbouring pairs (the order that Llama weights have in GGUF).
-void forward_pass::turn(float* heads, uint32_t n_heads, uint32_t position) const {
+// Cosine and sine of each pair's angle at a position: the same for all heads and layers.
+void forward_pass::prepare_turn(uint32_t position, float* turns) const {
     for (uint32_t i = 0; i < frequencies_.size(); ++i) {
         const float angle = static_cast<float>(position) * frequencies_[i];
-        const float c = std::cos(angle), s = std::sin(angle);
+        turns[2 * i] = std::cos(angle);
+        turns[2 * i + 1] = std::sin(angle);
+    }
+}
+
+// Rotation of neighbouring pairs (the order that Llama weights have in GGUF).
+void forward_pass::turn(float* heads, uint32_t n_heads, const float* turns) const {
+    for (uint32_t i = 0; i < frequencies_.size(); ++i) {
+        const float c = turns[2 * i], s = turns[2 * i + 1];
         for (uint32_t h = 0; h < n_heads; ++h) {
             float* pair = heads + size_t{h} * model_.shape.head_dim + 2 * i;
             const float a = pair[0], b = pair[1];
@@ -107,8 +132,8 @@ void forward_pass::run_layer(uint32_t layer, std::span<const row> rows, uint32_t
     multiply(w.v, kv_width, s.width, normed_.data(), columns, v_.data());
     for (uint32_t t = 0; t < n; ++t) {
         const row& r = rows[t];
-        turn(&q_[size_t{t} * q_width], s.n_heads, r.position);
-        turn(&k_[size_t{t} * kv_width], s.n_kv_heads, r.position);
+        turn(&q_[size_t{t} * q_width], s.n_heads, &turns_[size_t{t} * s.rope_dims]);
+        turn(&k_[size_t{t} * kv_width], s.n_kv_heads, &turns_[size_t{t} * s.rope_dims]);
         const uint32_t block = r.item->table[r.position / bt];
         const size_t at = size_t{r.position % bt} * kv_width;
         std::memcpy(pool_.keys(layer, block) + at, &k_[size_t{t} * kv_width], kv_width * sizeof(float));
@@ -127,9 +152,7 @@ void forward_pass::run_layer(uint32_t layer, std::span<const row> rows, uint32_t
     multiply(w.gate, s.hidden, s.width, normed_.data(), columns, gate_.data());
     multiply(w.up, s.hidden, s.width, normed_.data(), columns, up_.data());
     thread_team::shared().run(columns, [&](uint32_t t, uint32_t) {
-        float* gate = &gate_[size_t{t} * s.hidden];
-        const float* up = &up_[size_t{t} * s.hidden];
-        for (uint32_t i = 0; i < s.hidden; ++i) gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+        mix_gate(&gate_[size_t{t} * s.hidden], &up_[size_t{t} * s.hidden], s.hidden);
     });
     multiply(w.down, s.width, s.hidden, gate_.data(), columns, normed_.data());
     add_tile(&x_, normed_, size_t{s.width} * columns);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "model/aligned_floats.hpp"
 #include "model/attention.hpp"
 #include "model/kv_pool.hpp"
 #include "model/model.hpp"
@@ -32,13 +33,15 @@ private:
     };
     void run_tile(std::span<const row> rows, std::span<uint32_t> next, std::vector<float>* logits);
     void run_layer(uint32_t layer, std::span<const row> rows, uint32_t columns);
-    void turn(float* heads, uint32_t n_heads, uint32_t position) const;
+    void prepare_turn(uint32_t position, float* turns) const;
+    void turn(float* heads, uint32_t n_heads, const float* turns) const;
     void answer(std::span<const row> rows, std::span<uint32_t> next, std::vector<float>* logits);
 
     const model& model_;
     kv_pool& pool_;
     std::vector<float> frequencies_;
-    std::vector<float> x_, normed_, q_, k_, v_, mixed_, gate_, up_, head_;
+    std::vector<float> x_, normed_, q_, k_, v_, mixed_, head_, turns_;
+    aligned_floats gate_, up_;
     std::vector<attention_scratch> scratch_;  // one per thread
 };
 

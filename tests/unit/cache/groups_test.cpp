@@ -115,6 +115,7 @@ TEST_CASE("a part that cannot be is refused with its numbers") {
     refused({at(0x1000), 512, 256, 256, 4, 0}, 8, KVO_E_LAYOUT, "smaller than the part");
     refused({at(UINT64_MAX - 0xFFF), 4096, 4096, 0, 1, 0}, 8, KVO_E_LAYOUT, "address range");
     refused({at(0x1000), uint64_t{1} << 62, 256, 0, 1, 0}, 8, KVO_E_LAYOUT, "address range");
+    refused({at(0x1000), uint64_t{1} << 33, 4, 4, 1u << 31, 0}, 1, KVO_E_LAYOUT, "rows");
     refused({at(0x1000), 256, 256, 0, 1, 9}, 8, KVO_E_ARGUMENT, "reserved");
 }
 

@@ -146,6 +146,40 @@ TEST_CASE("a viewed ticket keeps its bytes through a purge, which waits for it")
     CHECK(f.stats().slots_zombie == 0);
 }
 
+TEST_CASE("a namespace that is purged while a load of it runs: old bytes or a miss, others stay") {
+    for (const bool queued : {false, true}) {
+        INFO("copies queued before the purge: " << queued);
+        cache_fixture f({.blocks = 8});
+        kvo_ns_t other{};
+        REQUIRE(f.c->ns_open("other", KVO_NS_OPTIONS_INIT, &other) == KVO_OK);
+        f.store({1, 2});
+        f.ns = other;
+        f.store({1, 2}, 0, 7);
+        f.ns = {};
+        const auto t = f.match({1, 2});
+        kvo_op_t load{}, purge{};
+        const std::vector<uint32_t> ids{20, 21};
+        REQUIRE(f.c->load(t, 0, 2, f.lists(ids), f.stream, KVO_LOAD_OPTIONS_INIT, {}, &load) ==
+                KVO_OK);
+        uint32_t n = 0;
+        if (queued) {
+            f.device.run();
+            REQUIRE(f.c->poll(nullptr, 0, 0, &n) == KVO_OK);
+        }
+        REQUIRE(f.c->purge({}, nullptr, &purge) == KVO_OK);
+        CHECK(f.here({1, 2}).empty());
+        f.settle();
+        const kvo_completion_t done = f.take(load);
+        for (uint32_t i = 0; i < done.first_bad && i < done.n_blocks; ++i)
+            CHECK(f.holds(20 + i, 1 + i, 0));
+        CHECK(f.take(purge).status == KVO_OK);
+        CHECK(f.stats().slots_free == 6);
+        f.ns = other;
+        CHECK(f.here({1, 2}) == "1 2");
+        REQUIRE(f.c->ticket_release(f.match({1, 2})) == KVO_OK);
+    }
+}
+
 TEST_CASE("a scrubbed namespace leaves zeroes behind, and a purge of it completes only then") {
     cache_fixture f({.blocks = 4, .part_bytes = {200 * 1024}});
     f.ns = open(f, "secret", 1);

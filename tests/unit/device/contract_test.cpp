@@ -201,3 +201,23 @@ TEST_CASE("copies of any size and alignment move exactly their bytes") {
         }
     }
 }
+
+TEST_CASE("queueing never waits, however much is queued") {
+    host_under_test d;
+    const device_table t = d.table();
+    void* const stream = d.engine_stream();
+    gate first;
+    d.launch(stream, gate::wait, &first);
+    constexpr uint32_t kMany = 3 * kHostStreamDepth;
+    std::vector<uint32_t> from(kMany), to(kMany);
+    for (uint32_t i = 0; i < kMany; ++i) from[i] = i + 1;
+    for (uint32_t i = 0; i < kMany; ++i) {
+        const copy_piece piece{&to[i], &from[i], sizeof(uint32_t)};
+        uint32_t n = 0;
+        REQUIRE(t.copy_batch(t.context, stream, copy_direction::load, &piece, 1, &n) == KVO_OK);
+    }
+    CHECK(to[0] == 0);  // nothing has run
+    first.open = true;
+    d.settle();
+    CHECK(to == from);
+}

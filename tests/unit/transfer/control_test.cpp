@@ -3,6 +3,7 @@
 
 #include "rig.hpp"
 #include "support/seed.hpp"
+#include "transfer/lanes.hpp"
 
 using namespace kvo;
 using namespace kvo::test;
@@ -17,17 +18,17 @@ kvo_blocks_t list_of(const std::vector<uint32_t>& ids) {
 
 TEST_CASE("fence DROP withdraws what waits and makes the stream wait for what is queued") {
     rig_config c;
-    c.transfer.window_bytes = 256;  // one block a slice, two in flight
+    c.transfer.window_bytes = 256;  // one block a slice, kMainDepth in flight
     rig r(c);
     void* stream = r.device.make_stream();
     for (uint32_t d = 0; d < 4; ++d) r.fill_device(d, static_cast<uint8_t>(d + 1));
     const auto op = r.submit(KVO_OP_STORE, {{0, 0}, {1, 1}, {2, 2}, {3, 3}}, KVO_STREAM_IDLE);
-    r.engine->progress_once();  // blocks 0 and 1 are queued
+    r.engine->progress_once();  // the first kMainDepth blocks are queued
     const std::vector<uint32_t> ids{0, 1, 2, 3, KVO_NO_BLOCK};
     const auto list = list_of(ids);
     CHECK(r.engine->fence(std::span(&list, 1), KVO_STREAM_IDLE, KVO_FENCE_DROP) == KVO_E_NOT_READY);
     CHECK(r.engine->fence(std::span(&list, 1), stream, KVO_FENCE_DROP) == KVO_OK);
-    CHECK(r.device.counts.waits == 1);  // both slices are on one stream: the later covers both
+    CHECK(r.device.counts.waits == 1);  // all slices are on one stream: the last covers them
     struct overwrite {
         rig* r;
         static void run(void* self) {
@@ -39,8 +40,8 @@ TEST_CASE("fence DROP withdraws what waits and makes the stream wait for what is
     CHECK(r.slot_has(0, 1));
     CHECK(r.slot_has(1, 2));
     const auto done = r.completion(op);
-    CHECK(done.n_done == 2);
-    CHECK(done.first_bad == 2);
+    CHECK(done.n_done == kMainDepth);
+    CHECK(done.first_bad == kMainDepth);
     CHECK(done.status == KVO_E_DROPPED);
 }
 
@@ -122,8 +123,8 @@ TEST_CASE("cancel and deadline stop only what is not queued, and the completion 
         r.settle();
         const auto done = r.completion(op);
         CHECK(done.status == (by_deadline ? KVO_E_DEADLINE : KVO_E_CANCELLED));
-        CHECK(done.n_done == 2);
-        CHECK(done.first_bad == 2);
+        CHECK(done.n_done == kMainDepth);
+        CHECK(done.first_bad == kMainDepth);
         CHECK_FALSE(r.is_over(op));  // taken once
     }
 }
