@@ -11,7 +11,7 @@ namespace {
 
 // A multiple of the kernel's row block (24 with AVX2, 12 or 8 with others), and small enough for the packed
 // rows to stay in the cache.
-constexpr uint32_t kRowChunk = 192;
+constexpr uint32_t kRowChunk = 96;
 
 using row_major = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using column_major = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;

@@ -1,5 +1,5 @@
 // Matrix products over token tiles. Activations are column-major: a token is a contiguous column. A tile has
-// 4, 8, 16, 32 or 64 columns, padded with zeros; Eigen's kernel then treats every column by the same
+// 4, 8, 16, 32, 64 or 128 columns, padded with zeros; Eigen's kernel then treats every column by the same
 // sequence of operations, so a token's result depends neither on its place in the tile, nor on the tile's
 // size, nor on its neighbours (tests/unit/engine checks that bit for bit). Rows are dealt to threads in fixed
 // chunks, so the number of threads changes nothing either.
@@ -10,7 +10,7 @@
 
 namespace engine {
 
-constexpr uint32_t kTileTokens = 64;
+constexpr uint32_t kTileTokens = 128;  // the weights are packed anew for each tile
 
 // The smallest tile that holds n tokens, n <= kTileTokens.
 uint32_t tile_columns(uint32_t n);

@@ -135,7 +135,7 @@ TEST_CASE("a column of a product is the same bits whatever tile it is in and who
         for (float& x : w) x = uniform(random);
         for (float& x : column) x = uniform(random);
         std::vector<float> first;
-        for (uint32_t columns : {4u, 8u, 16u, 32u, 64u}) {
+        for (uint32_t columns : {4u, 8u, 16u, 32u, 64u, 128u}) {
             for (uint32_t place = 0; place < columns; place += 3) {
                 std::vector<float> in(size_t{inner} * columns), out(size_t{rows} * columns);
                 for (float& x : in) x = uniform(random);
@@ -155,7 +155,7 @@ TEST_CASE("logits are bit-equal over chunk sizes, neighbours, block places and l
     kv_pool pool(m->shape, 40, kBlockTokens, kv_layout::block_first);
     kv_pool layered(m->shape, 40, kBlockTokens, kv_layout::layer_first);
     const auto expected = logits_of(*m, pool, tokens, 150);
-    for (uint32_t chunk : {1u, 7u, 16u, 64u, 100u}) CHECK(logits_of(*m, pool, tokens, chunk, 20) == expected);
+    for (uint32_t chunk : {1u, 7u, 16u, 64u, 100u, 128u}) CHECK(logits_of(*m, pool, tokens, chunk, 20) == expected);
     CHECK(logits_of(*m, layered, tokens, 33) == expected);
 
     // Beside two other sequences in one pass.
