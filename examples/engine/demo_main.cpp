@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     app.add_flag("--arc", o.arc, "ARC instead of LRU");
     app.add_flag("--spoil", o.spoil, "zero one block of each load: the comparison must then fail");
     app.add_option("--prefix", o.ttft_prefix, "ttft: tokens of the prefix")->check(CLI::Range(16, 1 << 16));
-    app.add_option("--repetitions", o.ttft_repetitions, "ttft: repetitions")->check(CLI::Range(1, 1000));
+    app.add_option("--repetitions", o.ttft_pairs, "ttft: pairs of runs, prefix on the device and on the host")->check(CLI::Range(1, 1000));
     app.add_option("--pairs", o.overhead_pairs, "overhead: pairs of runs")->check(CLI::Range(1, 10000));
     app.add_option("--json", json_path, "write the results here as JSON");
     app.add_option("--texts", text_path, "tokenise: JSON file with \"texts\"");

@@ -127,7 +127,7 @@ bool demo_ttft(const demo_engine& e, const demo_options& o, nlohmann::json* out)
     std::string error, text;
     const auto m = measured(e, o, memory, forward, &error);
     if (!m.make_tier()) return fmt::print(stderr, "{}\n", error), false;
-    const auto result = nlohmann::json::parse(measure_ttft(m, o.ttft_prefix, o.ttft_repetitions, &text));
+    const auto result = nlohmann::json::parse(measure_ttft(m, o.ttft_prefix, o.ttft_pairs, &text));
     fmt::print("\nTime to first token, {}\n{}", e.weights->name, text);
     (*out)["ttft"] = result;
     bool ok = true;
@@ -141,7 +141,7 @@ bool demo_overhead(const demo_engine& e, const demo_options& o, nlohmann::json* 
     std::string error, text;
     const auto m = measured(e, o, memory, forward, &error);
     if (!m.make_tier()) return fmt::print(stderr, "{}\n", error), false;
-    const auto result = nlohmann::json::parse(measure_overhead(m, 256, 8, o.overhead_pairs, &text));
+    const auto result = nlohmann::json::parse(measure_overhead(m, 128, 4, o.overhead_pairs, &text));
     fmt::print("\nCost without reuse, {}\n{}", e.weights->name, text);
     (*out)["overhead"] = result;
     return result["within_limit"].get<bool>();

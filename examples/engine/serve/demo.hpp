@@ -23,8 +23,8 @@ struct demo_options {
     bool spoil = false;       // zero one block of each load: the comparison must then fail
     uint32_t max_running = 4;
     uint32_t ttft_prefix = 1024;
-    int ttft_repetitions = 5;
-    int overhead_pairs = 10;
+    int ttft_pairs = 20;
+    int overhead_pairs = 30;
 };
 
 struct demo_engine {

@@ -23,11 +23,10 @@ struct measured_engine {
     std::function<std::unique_ptr<reuse_tier>()> make_tier;  // kvoffload over the same device pool
 };
 
-// For prompts of `prefix` tokens plus 1 and plus 16: cold, with the prefix on the device, and with the
-// prefix only on the host. The last is held against: device time + KV bytes / copy rate + 2 ms.
+// For prompts of `prefix` tokens plus 1 and plus 16: cold, then in pairs with the prefix on the device and
+// with the prefix only on the host. What the latter takes longer is held against KV bytes / copy rate + 2 ms.
 // Returns JSON; *text gets the same for people.
-std::string measure_ttft(const measured_engine& e, uint32_t prefix_tokens, int repetitions,
-                         std::string* text);
+std::string measure_ttft(const measured_engine& e, uint32_t prefix_tokens, int pairs, std::string* text);
 
 // Prompts that share nothing, with the library and without, alternating. Reports the library's share of
 // CPU time (calls and threads) and the paired difference of the total time with its 95 % interval.
