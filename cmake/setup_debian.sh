@@ -6,7 +6,8 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev libxxhash-dev catch2
-    libbenchmark-dev libcli11-dev libeigen3-dev liblzma-dev zlib1g-dev xz-utils "$@")
+    libbenchmark-dev libcli11-dev libeigen3-dev liblzma-dev zlib1g-dev xz-utils
+    python3 python3-xxhash "$@")
 
 # A command or header that shows a package is there even without dpkg.
 probe_of() {

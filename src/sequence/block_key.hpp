@@ -1,16 +1,33 @@
 // Keys of the sequence level: 32 bytes that stand for a block's tokens, its extras and everything
-// before it. A key is XXH3-128 with two seeds over an encoding that is the same on any machine:
-// integers little endian, lengths before bytes, positions relative to the block but counted from
-// the sequence's start.
+// before it, the same on any machine. Keys of the same input never change: caches in other
+// processes may hold them. Not thread-safe; a maker lives on the stack of one call.
 //
-//   root key: label, hash_seed, block_tokens, fingerprint, namespace name, salt
-//   block key: parent key (the root key for block 0), tokens, number of extras that overlap, and
-//   for each:
-//     offset and length of the overlap, begin relative to the block (signed), tokens it covers,
-//     bytes
+// A key is hashed from a message without padding. All integers are unsigned (but for one) and
+// little endian, "bytes" stand as they are, without a closing zero:
 //
-// Keys of the same input never change: caches in other processes may hold them. Not thread-safe; a
-// maker lives on the stack of one call.
+//   root message, one per sequence:
+//     24 bytes  "kvoffload sequence key 1"
+//     u64       hash_seed of the cache
+//     u32       block_tokens of the cache
+//     u64, then that many bytes: fingerprint of the cache
+//     u64, then that many bytes: name of the namespace
+//     u64, then that many bytes: salt of the sequence (none: length 0)
+//   block message, block i of the sequence (tokens [i * block_tokens, (i + 1) * block_tokens)):
+//     32 bytes  key of block i - 1; for block 0, the key of the root message
+//     u32 each  the block_tokens tokens
+//     u32       number of extras that share a token with the block, also those that begin before it
+//     and for each of them, in the order in which they were given (an extra given again, with the
+//     same begin, count and bytes, is the same extra):
+//       u32     first shared token, counted from the block's first token
+//       u32     number of shared tokens
+//       i64     begin of the extra, counted from the block's first token: negative if before it
+//       u32     tokens the extra covers in all
+//       u64, then that many bytes: its content, the whole of it in each block
+//
+// The first 16 bytes of the key are XXH3-128 of the message with the seed 0x6B766F2D6B65792D, the
+// last 16 the same with the seed 0x9E3779B97F4A7C15, each in canonical form (one big-endian
+// number of 128 bits). Blocks that are not full have no key, nor do those that reach beyond the begin of
+// content without identity.
 #pragma once
 
 #include <xxhash.h>

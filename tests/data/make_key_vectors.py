@@ -5,13 +5,7 @@ Without arguments: writes key_vectors.json beside this file. With --check: says 
 ../capi/keys.inc hold what is computed here. Needs the xxhash module (Debian: python3-xxhash); exit code
 77 when it is not there. The vectors are made up here; no other origin, same licence as the project.
 
-Encoding, all integers little endian:
-  root key: label, u64 hash_seed, u32 block_tokens, then u64 length and bytes of each of fingerprint,
-    namespace name and salt
-  block key: parent key (32 bytes), tokens as u32, u32 number of extras that overlap the block, and for
-    each, in the order given: u32 offset and u32 length of the overlap, i64 begin relative to the block,
-    u32 tokens it covers, u64 number of bytes, bytes
-  A key is the canonical XXH3-128 of that with the first seed, then with the second.
+The encoding is described in src/sequence/block_key.hpp.
 """
 import json
 import pathlib
@@ -120,4 +114,5 @@ def main():
     return 1 if bad else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

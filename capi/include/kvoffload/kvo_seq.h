@@ -33,9 +33,11 @@ KVO_API kvo_status_t kvo_seq_begin(kvo_cache_t* cache, kvo_ns_t ns, const kvo_se
                                    kvo_seq_t* out) KVO_NOEXCEPT;
 
 /* Content that tokens do not show (images, adapters): it enters the key of every block that overlaps
- * tokens [token_begin, token_begin + token_count) and is compared like tokens. bytes NULL with n 0: there
+ * tokens [token_begin, token_begin + token_count) and is compared like tokens. n 0 (bytes may be NULL): there
  * is such content but no identity for it: nothing at or after token_begin is matched or stored. Before
- * the tokens it covers are given to lookup; in rising token_begin. */
+ * token token_begin is given to lookup or decode; in rising token_begin, those with the same one in the
+ * order in which they shall enter keys. Giving one again changes nothing. Rewind and preempt keep extras,
+ * a fork at n_tokens has those with token_begin < n_tokens. */
 KVO_API kvo_status_t kvo_seq_extras(kvo_cache_t* cache, kvo_seq_t seq, uint32_t token_begin,
                                     uint32_t token_count, const void* bytes, uint64_t n) KVO_NOEXCEPT;
 
@@ -115,7 +117,10 @@ typedef struct kvo_seq_info_t {
 } kvo_seq_info_t;
 #define KVO_SEQ_INFO_INIT { (uint32_t)sizeof(kvo_seq_info_t), KVO_API_VERSION, 0, 0, 0, 0 }
 KVO_API kvo_status_t kvo_seq_info(kvo_cache_t* cache, kvo_seq_t seq, kvo_seq_info_t* out) KVO_NOEXCEPT;
-/* Key of block `index` of this sequence (its tokens must be known). */
+/* Key of block `index` of this sequence. KVO_E_RANGE unless all its tokens are known and lie before content
+ * without identity. The key depends on nothing but hash_seed, block_tokens, fingerprint, namespace name, salt,
+ * the tokens up to the end of the block, and the extras that begin before it: the same in any process, on any
+ * machine. */
 KVO_API kvo_status_t kvo_seq_key(kvo_cache_t* cache, kvo_seq_t seq, uint32_t index, kvo_key_t* out) KVO_NOEXCEPT;
 
 #ifdef __cplusplus
