@@ -87,13 +87,14 @@ kvo_status_t kvo_seq_decode_batch(kvo_cache_t* cache, kvo_decode_item_t* items, 
     return with_sequences(cache, [&](sequences& s) -> kvo_status_t {
         std::span<const kvo_decode_item_t> checked;
         KVO_TRY(read_list("items", static_cast<const kvo_decode_item_t*>(items), n, &checked));
-        for (const kvo_decode_item_t& item : checked) {
+        // Items that cannot be read answer for themselves; the others are done all the same.
+        const auto check = [](const kvo_decode_item_t& item) -> kvo_status_t {
             std::span<const uint32_t> tokens;
             KVO_TRY(read_list("new_tokens", item.new_tokens, item.n_new, &tokens));
             std::span<const kvo_blocks_t> lists;
-            KVO_TRY(read_blocks(item.blocks, item.n_groups, &lists));
-        }
-        return s.decode_batch({items, n}, stream);
+            return read_blocks(item.blocks, item.n_groups, &lists);
+        };
+        return s.decode_batch({items, n}, stream, check);
     });
 }
 

@@ -45,11 +45,20 @@ public:
     uint32_t n_pending() const noexcept { return found_.n_pending; }
 
     status poll() noexcept { return kvo_ticket_poll(cache_, value_, &found_); }
-    status trim(uint32_t n_keep) noexcept { return kvo_ticket_trim(cache_, value_, n_keep); }
+    status trim(uint32_t n_keep) noexcept {
+        const status ok = kvo_ticket_trim(cache_, value_, n_keep);
+        if (!ok) return ok;
+        if (n_keep < found_.n_ready + found_.n_pending) {
+            found_.n_ready = n_keep < found_.n_ready ? n_keep : found_.n_ready;
+            found_.n_pending = n_keep - found_.n_ready;
+        }
+        return ok;
+    }
     status release() noexcept {
         if (value_.value == 0) return {};
         const kvo_ticket_t mine = value_;
         value_ = {0};
+        found_ = {0, 0};
         return kvo_ticket_release(cache_, mine);
     }
     // Bytes of block i of the ready run.
@@ -131,17 +140,12 @@ public:
     status reset() noexcept { return kvo_reset(c_); }
     status setup_pause() noexcept { return kvo_setup_pause(c_); }
     status setup_resume() noexcept { return kvo_setup_resume(c_); }
+    // A name with a NUL inside is refused: C would see another, shorter name.
     result<kvo_ns_t> open_namespace(const std::string& name) noexcept {
-        kvo_ns_t ns{0};
-        const status ok = kvo_ns_open(c_, name.c_str(), nullptr, &ns);
-        if (!ok) return ok;
-        return ns;
+        return open_namespace_with(name, nullptr);
     }
     result<kvo_ns_t> open_namespace(const std::string& name, const kvo_ns_options_t& options) noexcept {
-        kvo_ns_t ns{0};
-        const status ok = kvo_ns_open(c_, name.c_str(), &options, &ns);
-        if (!ok) return ok;
-        return ns;
+        return open_namespace_with(name, &options);
     }
 
     // ---- match ----
@@ -250,6 +254,13 @@ private:
         if (!ok) return ok;
         out.resize(needed - 1);
         return out;
+    }
+    result<kvo_ns_t> open_namespace_with(const std::string& name, const kvo_ns_options_t* options) noexcept {
+        if (name.find('\0') != std::string::npos) return status(KVO_E_ARGUMENT);
+        kvo_ns_t ns{0};
+        const status ok = kvo_ns_open(c_, name.c_str(), options, &ns);
+        if (!ok) return ok;
+        return ns;
     }
     kvo_cache_t* c_ = nullptr;
 };

@@ -27,11 +27,16 @@ struct identity {
     virtual ~identity() = default;
     virtual bool same(entry_id e, uint32_t i) const = 0;  // does entry e hold exactly this block?
     virtual bool keep(entry_id e, uint32_t i) = 0;        // remember it; false: no room
+    // Entry e is block i, and so is all before it. Then: is e still what is known as the block before
+    // the first one of this call? A key alone does not tell.
+    virtual void settled(entry_id e, uint32_t i) = 0;
+    virtual bool is_parent(entry_id e) const = 0;
 };
 struct identity_keeper {
     virtual ~identity_keeper() = default;
     virtual void forget(
         entry_id e) = 0;  // the record is free again; called for every released entry
+    virtual bool keeps(entry_id e) const = 0;  // its content is known, not its key alone
 };
 // Told of the end of ops submitted with an owner tag other than 0, under the cache lock.
 struct op_observer {
@@ -78,6 +83,8 @@ public:
     status ns_open(std::string_view name, const kvo_ns_options_t& options, kvo_ns_t* out);
     status ns_name(kvo_ns_t ns, std::string_view* out);  // lives as long as the cache
 
+    status check_running() const;  // KVO_E_STATE before start and after shutdown
+    uint64_t now_ns() const;
     status check_process() const;  // KVO_E_FORKED in a forked child, without a lock or a syscall
     status probe(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local, kvo_match_t* out);
     status match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_local,
@@ -123,6 +130,7 @@ public:
     uint32_t n_groups() const;
     uint32_t max_entries() const;  // after start
     uint32_t ratio(uint32_t group) const;
+    bool on_device(uint32_t group) const;  // not opaque
     uint32_t lag_tokens(uint32_t group) const;
     void set_identity_keeper(identity_keeper* keeper);  // before start
     void set_op_observer(op_observer* observer);        // before start

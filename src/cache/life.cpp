@@ -145,6 +145,11 @@ void cache::state::run_worker() {
     }
 }
 
+status cache::check_running() const {
+    const locked lock(state_->mutex);
+    return state_->check_running();
+}
+uint64_t cache::now_ns() const { return state_->time.now_ns(); }
 status cache::check_process() const { return state_->check_process(); }
 
 status cache::shutdown(uint64_t timeout_ns) {

@@ -16,6 +16,7 @@ struct run_query {
     uint32_t n_local = 0;
     identity* who = nullptr;
     bool take_pending = true;
+    bool may_adopt = true;
 };
 
 // Goes along a chain in stretches of at most kKeysPerLock keys and says which blocks belong to the
@@ -65,8 +66,8 @@ private:
     }
     // The parent of an orphan has come back under the same key. An exact check has no such trust.
     void adopt(entry_id e) {
-        if (q_.who == nullptr && previous_ != kNoEntry && previous_ != e &&
-            s_.index->is_orphan(e)) {
+        if (q_.may_adopt && q_.who == nullptr && previous_ != kNoEntry && previous_ != e &&
+            s_.index->is_orphan(e) && !s_.is_identified(e)) {
             s_.index->link(e, previous_);
         }
     }
@@ -90,7 +91,7 @@ status cache::probe(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_loc
         return fail(KVO_E_RANGE, "n_local {} of {} keys", n_local, keys.size());
     locked lock(s.mutex);
     if (status bad = s.check_running(); bad != KVO_OK) return bad;
-    run_query q{ns_id{}, keys, n_local, nullptr, true};
+    run_query q{ns_id{}, keys, n_local, nullptr, true, false};
     if (status bad = s.names.find(ns, &q.ns); bad != KVO_OK) return bad;
     if (s.resets_running > 0) return KVO_OK;  // a miss
     run_finder finder(s, q);
@@ -161,7 +162,7 @@ status cache::match(kvo_ns_t ns, std::span<const kvo_key_t> keys, uint32_t n_loc
     const uint64_t patience_ns = or_default(options.pending_deadline_ns, kDefaultPendingNs);
     locked lock(s.mutex);
     if ((bad = s.check_running()) != KVO_OK) return bad;
-    run_query q{ns_id{}, keys, n_local, extras.who, patience_ns > 0};
+    run_query q{ns_id{}, keys, n_local, extras.who, patience_ns > 0, true};
     if ((bad = s.names.find(ns, &q.ns)) != KVO_OK) return bad;
     ++s.counters.match_calls;
     s.counters.match_blocks_asked += keys.size() - n_local;

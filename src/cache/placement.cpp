@@ -10,6 +10,7 @@ status placement::run(locked& lock) {
     near_.fill(kNoSlot);
     n_ = static_cast<uint32_t>(r_.keys.size());
     if (r_.parent != nullptr && !r_.unchained) parent_ = find_one(*r_.parent);
+    if (parent_ != kNoEntry && r_.who != nullptr && !r_.who->is_parent(parent_)) parent_ = kNoEntry;
     if (parent_ != kNoEntry) s_.index->pin(parent_);
 
     const bool one_stretch = n_ <= kKeysPerLock;
@@ -118,10 +119,13 @@ entry_id placement::before(uint32_t i) const {
 
 kvo_verdict_t placement::present(uint32_t i, entry_id e) {
     const entry_id parent = before(i);
-    if (!r_.unchained && parent != kNoEntry && parent != e && s_.index->parent(e) == kNoEntry) {
+    // An entry whose content is known is never hung anywhere on the word of a key.
+    const bool may_link = r_.who == nullptr && !r_.unchained && !s_.is_identified(e);
+    if (may_link && parent != kNoEntry && parent != e && s_.index->parent(e) == kNoEntry) {
         s_.index->link(e, parent);
     }
     previous_ = e;
+    if (r_.who != nullptr) r_.who->settled(e, i);
     for (uint32_t g = 0; g < s_.groups.size(); ++g) {
         if (is_present(s_.index->slot(e, g))) near_[g] = s_.index->slot(e, g);
     }
@@ -165,6 +169,7 @@ kvo_verdict_t placement::take_new(uint32_t i) {
         return stopped_ = KVO_STORE_NO_RECORD;
     }
     previous_ = e;
+    if (r_.who != nullptr) r_.who->settled(e, i);
     return KVO_STORE_TAKEN;
 }
 

@@ -101,6 +101,7 @@ struct cache::state final : index_owner, transfer_owner, transfer_engine::addres
     bool is_filling_any(entry_id e) const;
     bool is_complete(entry_id e) const { return groups_present(e) == all_groups(); }
     bool is_live(entry_id e) const;
+    bool is_identified(entry_id e) const { return keeper != nullptr && keeper->keeps(e); }
     slot_id take_slot(uint32_t g, slot_id near);
     // side: of the namespace, on which a slot that has to be zeroed first is counted.
     void give_slot(uint32_t g, slot_id slot, ns_id ns, uint8_t side);

@@ -78,6 +78,7 @@ const kvo_config_t& cache::config() const { return state_->config; }
 uint32_t cache::n_groups() const { return state_->groups.size(); }
 uint32_t cache::max_entries() const { return state_->plan.max_blocks; }
 uint32_t cache::ratio(uint32_t group) const { return state_->groups[group].ratio; }
+bool cache::on_device(uint32_t group) const { return state_->groups[group].on_device(); }
 uint32_t cache::lag_tokens(uint32_t group) const { return state_->groups[group].lag_tokens; }
 void cache::set_identity_keeper(identity_keeper* keeper) { state_->keeper = keeper; }
 void cache::set_op_observer(op_observer* observer) { state_->observer = observer; }

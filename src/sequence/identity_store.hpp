@@ -44,7 +44,7 @@ public:
     void keep(entry_id e, const known_block& b) {
         forget(e);
         contexts_.hold(b.context);
-        about_[raw(e)] = {b.context, b.index + 1};
+        about_[raw(e)] = {b.context, b.index + 1, ++last_serial_};
         std::memcpy(tokens_of(e), b.tokens.data(), b.tokens.size_bytes());
     }
     void forget(entry_id e) override {
@@ -54,10 +54,15 @@ public:
         a = about{};
     }
 
+    bool keeps(entry_id e) const override { return about_[raw(e)].place != 0; }
+    // Names what is kept of an entry now; another one after it was forgotten. 0: nothing is.
+    uint64_t serial(entry_id e) const { return about_[raw(e)].serial; }
+
 private:
     struct about {  // all zero: nothing known
         context_id context;
         uint32_t place;  // index in its sequence + 1
+        uint64_t serial;
     };
     uint32_t* tokens_of(entry_id e) const { return tokens_ + uint64_t{raw(e)} * block_tokens_; }
 
@@ -65,6 +70,7 @@ private:
     uint32_t* tokens_ = nullptr;
     about* about_ = nullptr;
     uint32_t block_tokens_ = 1;
+    uint64_t last_serial_ = 0;
 };
 
 }  // namespace kvo

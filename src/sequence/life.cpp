@@ -31,6 +31,7 @@ status sequences::begin(kvo_ns_t ns, const kvo_seq_options_t& options, kvo_seq_t
     if (!s.started)
         return fail(KVO_E_STATE, "the cache is not started: call kvo_cache_start first");
     if (status bad = check_options(options); bad != KVO_OK) return bad;
+    if (status bad = s.blocks.check_running(); bad != KVO_OK) return bad;
     std::string_view ns_name;
     if (status bad = s.blocks.ns_name(ns, &ns_name); bad != KVO_OK) return bad;
     const std::span salt{static_cast<const uint8_t*>(options.salt), options.salt_bytes};
@@ -53,7 +54,8 @@ status sequences::begin(kvo_ns_t ns, const kvo_seq_options_t& options, kvo_seq_t
     r->ns = ns;
     r->flags = options.flags;
     r->max_store_tokens = options.max_store_tokens;
-    r->pending_deadline_ns = options.pending_deadline_ns;
+    constexpr uint64_t kDefaultPendingNs = 1'000'000'000;
+    r->pending_deadline_ns = or_default(options.pending_deadline_ns, kDefaultPendingNs);
     r->context = context;
     r->generation = s.blocks.generation();
     const std::span fingerprint{static_cast<const uint8_t*>(s.config.fingerprint),
@@ -118,7 +120,8 @@ void sequences::state::leave_device(sequence_record& r) {
             uses->remove(0);
         }
     }
-    r.n_computed = r.n_offered = r.loaded_begin = r.loaded_end = r.refused_at = 0;
+    r.n_computed = r.n_offered = r.loaded_end = r.refused_at = r.restart_at = 0;
+    r.chain_end = known_entry{};
     r.poisoned_from = kNever;
 }
 
@@ -217,7 +220,6 @@ status sequences::end(kvo_seq_t seq) {
     s.pages.cut(r.history, 0);
     s.contexts.let_go(r.context);
     h.ended();
-    r.inside.store(false, std::memory_order_release);
     s.table.give(&r);
     return KVO_OK;
 }

@@ -12,11 +12,13 @@ void sequences::state::drop_hit(sequence_record& r) {
 }
 
 status sequences::state::find_hit(sequence_record& r, uint32_t local, const block_list& list,
-                                  kvo_match_t* found) {
+                                  uint64_t pending_until_ns, kvo_match_t* found) {
     fill(r, list);
-    block_check check(*this, list);
+    known_entry end;
+    block_check check(*this, list, &end);
     kvo_match_options_t options = KVO_MATCH_OPTIONS_INIT;
-    options.pending_deadline_ns = r.pending_deadline_ns;
+    const uint64_t now = blocks.now_ns();
+    options.pending_deadline_ns = pending_until_ns > now ? pending_until_ns - now : 0;
     kvo_ticket_t ticket{};
     const status bad = blocks.match(r.ns, list.keys, local, options, {&check, 0}, &ticket, found);
     // Only now, so that what both have stays pinned in between.
@@ -25,6 +27,7 @@ status sequences::state::find_hit(sequence_record& r, uint32_t local, const bloc
     r.hit.ticket = ticket;
     r.hit.local_blocks = local;
     r.hit.n_ready = found->n_ready;
+    r.hit.pending_until_ns = pending_until_ns;
     return KVO_OK;
 }
 
@@ -65,7 +68,7 @@ status sequences::lookup(kvo_seq_t seq, std::span<const uint32_t> tokens, uint32
     *n_tokens = std::min(n_local, n > 0 ? n - 1 : 0);
     s.settle(r);
     if (status bad = s.set_prompt(r, tokens); bad != KVO_OK) return bad;
-    if (r.n_computed == 0) r.generation = s.blocks.generation();
+    if (s.is_untouched(r) && n_local == 0) r.generation = s.blocks.generation();
 
     // One prompt token at least is left to compute; behind content without identity nothing is
     // known.
@@ -79,23 +82,28 @@ status sequences::lookup(kvo_seq_t seq, std::span<const uint32_t> tokens, uint32
     kvo_match_t found{};
     bool is_answered = false;
     status bad = KVO_OK;
-    if (r.hit.n_local == n_local && r.hit.n_prompt == n)
+    // Patience is for the question, however often it is asked.
+    uint64_t until = add_ns(s.blocks.now_ns(), r.pending_deadline_ns);
+    if (r.hit.n_local == n_local && r.hit.n_prompt == n) {
+        if (r.hit.pending_until_ns != 0) until = r.hit.pending_until_ns;
         bad = s.look_again(r, end, &is_answered, &found);
+    }
     if (bad == KVO_OK && !is_answered) {
         if (end <= kBlocksOnStack) {
             block_list_room<kBlocksOnStack> room;
-            bad = s.find_hit(r, local, room.list(0, end), &found);
+            bad = s.find_hit(r, local, room.list(0, end), until, &found);
         } else {
             const std::lock_guard lock(s.scratch_mutex);
             const block_list& all = s.scratch;
             bad = s.find_hit(
                 r, local, {0, all.keys.first(end), all.pages.first(end), all.contexts.first(end)},
-                &found);
+                until, &found);
         }
     }
     if (bad != KVO_OK) return bad;
     r.hit.n_local = n_local;
     r.hit.n_prompt = n;
+    r.hit.pending_until_ns = until;
     if (found.n_ready > 0) *n_tokens = (local + found.n_ready) * s.block_tokens;
     *answer = found.n_pending > 0 ? KVO_LOOKUP_PENDING
               : found.n_ready > 0 ? KVO_LOOKUP_READY

@@ -31,12 +31,15 @@ status sequences::state::offer(sequence_record& r, std::span<const kvo_blocks_t>
     if (r.poisoned_from != kNever || r.generation != blocks.generation()) return KVO_OK;
     bool more = true;
     while (more && r.n_offered < end) {
-        if (r.n_offered >= r.loaded_begin && r.n_offered < r.loaded_end) {
-            r.n_offered = r.loaded_end;
-            continue;
+        // The chain is offered from its beginning unless its last block is known to be here: what is
+        // here costs nothing, and only so is the parent of a new block sure.
+        if (r.chain_end.n_blocks != r.n_offered) {
+            // Where it breaks again and again, only each time it has doubled.
+            if (r.n_offered > 0 && end < r.restart_at) return KVO_OK;
+            r.n_offered = 0;
+            r.restart_at = 2 * end;
         }
-        const uint32_t stop = r.n_offered < r.loaded_begin ? std::min(end, r.loaded_begin) : end;
-        const uint32_t n = std::min(stop - r.n_offered, kBlocksPerStore);
+        const uint32_t n = std::min(end - r.n_offered, kBlocksPerStore);
         if (status bad = offer_run(r, n, lists, stream, gate, &more); bad != KVO_OK) return bad;
     }
     if (!more && r.n_offered < end) r.refused_at = end;
@@ -50,6 +53,7 @@ status sequences::state::offer_run(sequence_record& r, uint32_t n,
     const uint32_t first = r.n_offered;
     std::array<kvo_blocks_t, kMaxGroups> src;
     if (status bad = sub_lists(lists, first, n, {src.data(), n_groups}); bad != KVO_OK) return bad;
+    if (status bad = check_all_groups(lists, n); bad != KVO_OK) return bad;
     op_use use;
     call_extras extras;
     if (r.stores.full() || (use.watch = watches.take(&extras.owner_tag)) == kNoWatch) return KVO_OK;
@@ -57,7 +61,8 @@ status sequences::state::offer_run(sequence_record& r, uint32_t n,
     block_list_room<kBlocksPerStore> room;
     const block_list list = room.list(first, n);
     fill(r, list);
-    block_check check(*this, list);
+    if (first == 0) r.chain_end = known_entry{};
+    block_check check(*this, list, &r.chain_end);
     extras.who = &check;
     extras.gate = gate;
     extras.generation = r.generation;
@@ -84,8 +89,14 @@ status sequences::state::offer_run(sequence_record& r, uint32_t n,
     const auto no_room = [](uint8_t v) { return v == KVO_STORE_FULL || v == KVO_STORE_NO_RECORD; };
     const auto n_done =
         static_cast<uint32_t>(std::find_if(verdicts, verdicts + n, no_room) - verdicts);
+    r.n_stored_blocks = std::max(r.n_stored_blocks, r.chain_end.n_blocks);
+    // An ancestor has left since; the device still has it.
+    if (verdicts[0] == KVO_STORE_ORPHAN && first > 0) {
+        r.chain_end = known_entry{};
+        *more = true;
+        return KVO_OK;
+    }
     r.n_offered += n_done;
-    r.n_stored_blocks += n_done;
     *more = n_done == n;
     return KVO_OK;
 }
@@ -101,6 +112,7 @@ status sequences::prefilled(kvo_seq_t seq, uint32_t n_computed, std::span<const 
         return fail(KVO_E_RANGE, "n_computed {}: {} tokens are known", n_computed, known);
     }
     r.n_computed = std::max(r.n_computed, std::min(n_computed, known));
+    s.pass_hit(r);
     return s.offer(r, lists, stream);
 }
 
@@ -117,18 +129,29 @@ status sequences::decode(kvo_seq_t seq, std::span<const uint32_t> new_tokens, ui
         return fail(KVO_E_RANGE, "n_computed {}: {} tokens are known, {} are new", n_computed,
                     r.history.n_tokens, new_tokens.size());
     }
+    const uint32_t known_before = r.history.n_tokens, computed_before = r.n_computed;
     if (status bad = s.append(r, new_tokens); bad != KVO_OK) return bad;
     r.n_computed = std::max(r.n_computed, n_computed);
-    return s.offer(r, lists, stream, gate);
+    const status bad = s.offer(r, lists, stream, gate);
+    if (bad < 0 && bad > -300) {  // a refusal: the call may be made again, mended
+        s.cut_tokens(r, known_before);
+        r.n_computed = computed_before;
+        return bad;
+    }
+    s.pass_hit(r);
+    return bad;
 }
 
-status sequences::decode_batch(std::span<kvo_decode_item_t> items, void* stream) {
+status sequences::decode_batch(std::span<kvo_decode_item_t> items, void* stream, item_check check) {
     status first_bad = KVO_OK;
     shared_gate gate;
     char text[kErrorTextBytes];
     for (kvo_decode_item_t& item : items) {
-        const status s = decode(item.seq, {item.new_tokens, item.n_new}, item.n_computed,
-                                {item.blocks, item.n_groups}, stream, &gate);
+        status s = check != nullptr ? check(item) : KVO_OK;
+        if (s == KVO_OK) {
+            s = decode(item.seq, {item.new_tokens, item.n_new}, item.n_computed,
+                       {item.blocks, item.n_groups}, stream, &gate);
+        }
         item.status = s;
         if (s == KVO_OK || first_bad != KVO_OK) continue;
         first_bad = s;

@@ -26,6 +26,17 @@ status sequences::state::sub_lists(std::span<const kvo_blocks_t> lists, uint32_t
     return KVO_OK;
 }
 
+// A block is loaded or stored whole.
+status sequences::state::check_all_groups(std::span<const kvo_blocks_t> lists, uint32_t n) const {
+    for (uint32_t g = 0; n > 0 && g < n_groups; ++g) {
+        if (!blocks.on_device(g)) continue;
+        const auto is_it = [g](const kvo_blocks_t& list) { return list.group == g; };
+        if (std::any_of(lists.begin(), lists.end(), is_it)) continue;
+        return fail(KVO_E_ARGUMENT, "no block list for group {}: give one for each device group", g);
+    }
+    return KVO_OK;
+}
+
 namespace {
 
 status check_prefill(const sequences::state& s, const sequence_record& r, uint32_t n_tokens) {
@@ -68,6 +79,7 @@ status sequences::prefill(kvo_seq_t seq, std::span<const kvo_blocks_t> lists, ui
     std::array<kvo_blocks_t, kMaxGroups> dst;
     if (status bad = s.sub_lists(lists, first, n, {dst.data(), s.n_groups}); bad != KVO_OK)
         return bad;
+    if (status bad = s.check_all_groups(lists, n); bad != KVO_OK) return bad;
     op_use use;
     call_extras extras;
     use.watch = s.watches.take(&extras.owner_tag);
@@ -87,18 +99,17 @@ status sequences::prefill(kvo_seq_t seq, std::span<const kvo_blocks_t> lists, ui
         s.blocks.load(r.hit.ticket, 0, n, {dst.data(), lists.size()}, stream, options, extras, op);
     if (bad != KVO_OK) {
         s.watches.never_mind(use.watch);
-        return bad;
+        // Purged, reset or suspect since the lookup: the next one looks anew.
+        const bool is_gone = bad == KVO_E_DROPPED || bad == KVO_E_HANDLE;
+        if (is_gone) s.drop_hit(r);
+        return is_gone ? fail(KVO_E_DROPPED, "blocks have left since the lookup: look up again, or compute")
+                       : bad;
     }
     use.op = *op;
     use.first_block = first;
     use.n_blocks = n;
     use.limit_block = kNever;
     r.loads.add(use);
-    if (r.loaded_end < first) {
-        // What lay between the two was given to the store or never will be.
-        r.n_offered = std::max(r.n_offered, r.loaded_end);
-        r.loaded_begin = first;
-    }
     r.loaded_end = std::max(r.loaded_end, first + n);
     s.drop_hit(r);  // the pins are the op's now
     return KVO_OK;

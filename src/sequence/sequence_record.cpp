@@ -33,7 +33,9 @@ sequence_record* sequence_table::take(kvo_seq_t* handle) {
 }
 
 void sequence_table::give(sequence_record* r) {
-    r->handle.store(0, std::memory_order_release);
+    // Nobody enters any more, then the record is nobody's.
+    r->handle.store(0, std::memory_order_seq_cst);
+    r->inside.store(false, std::memory_order_seq_cst);
     const std::lock_guard lock(mutex_);
     r->next_free = first_free_;
     first_free_ = static_cast<uint32_t>(r - records_);

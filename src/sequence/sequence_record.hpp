@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/ids.hpp"
 #include "cache/handles.hpp"
 #include "kvoffload/kvo_seq.h"
 #include "sequence/context_store.hpp"
@@ -53,6 +54,14 @@ struct prompt_hit {
     uint32_t n_ready = 0;       // as last answered
     uint32_t n_local = 0;       // tokens
     uint32_t n_prompt = 0;
+    uint64_t pending_until_ns = 0;  // of this question
+};
+
+// The entry that a block of the sequence is known to be in, as long as its serial is the same.
+struct known_entry {
+    uint32_t n_blocks = 0;  // up to and with this one; 0: none is known
+    entry_id entry = kNoEntry;
+    uint64_t serial = 0;
 };
 
 struct sequence_facts {
@@ -72,7 +81,9 @@ struct sequence_facts {
     uint32_t n_computed = 0;
     uint32_t n_offered =
         0;  // leading blocks that the store has been asked to take, or that were loaded
-    uint32_t loaded_begin = 0, loaded_end = 0;  // blocks that came from the host
+    uint32_t loaded_end = 0;  // blocks before this one may have come from the host
+    known_entry chain_end;    // of the last store
+    uint32_t restart_at = 0;  // a broken chain is offered anew when it has so many blocks
     uint32_t refused_at = 0;  // number of blocks to offer when the cache was full last
     uint32_t poisoned_from = kNever;
     prompt_hit hit;

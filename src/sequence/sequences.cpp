@@ -94,8 +94,11 @@ hook::hook(sequences::state& s, kvo_seq_t seq) {
     sequence_record* r = s.table.find(seq);
     if (r == nullptr) {
         result_ = fail(KVO_E_HANDLE, "sequence {:#x} has ended or is of another cache", seq.value);
-    } else if (r->inside.exchange(true, std::memory_order_acquire)) {
+    } else if (r->inside.exchange(true, std::memory_order_seq_cst)) {
         result_ = fail(KVO_E_BUSY, "another thread is inside a hook of sequence {:#x}", seq.value);
+    } else if (r->handle.load(std::memory_order_seq_cst) != seq.value) {
+        r->inside.store(false, std::memory_order_release);  // it ended while we came in
+        result_ = fail(KVO_E_HANDLE, "sequence {:#x} has ended", seq.value);
     } else {
         record_ = r;
     }

@@ -44,7 +44,9 @@ public:
                      void* stream);
     status decode(kvo_seq_t seq, std::span<const uint32_t> new_tokens, uint32_t n_computed,
                   std::span<const kvo_blocks_t> blocks, void* stream, shared_gate* gate = nullptr);
-    status decode_batch(std::span<kvo_decode_item_t> items, void* stream);
+    // check: of each item, before anything is done for it.
+    using item_check = status (*)(const kvo_decode_item_t& item);
+    status decode_batch(std::span<kvo_decode_item_t> items, void* stream, item_check check = nullptr);
     status rewind(kvo_seq_t seq, uint32_t n_tokens, void* stream);
     status fork(kvo_seq_t seq, uint32_t n_tokens, kvo_seq_t* out);
     status preempt(kvo_seq_t seq);

@@ -70,9 +70,17 @@ struct sequences::state {
     uint32_t whole_blocks(uint32_t n_tokens) const { return n_tokens / block_tokens; }
 
     // ---- lookup and load ----
-    status find_hit(sequence_record& r, uint32_t local, const block_list& list, kvo_match_t* found);
+    status find_hit(sequence_record& r, uint32_t local, const block_list& list,
+                    uint64_t pending_until_ns, kvo_match_t* found);
     status look_again(sequence_record& r, uint32_t end, bool* is_answered, kvo_match_t* found);
     void drop_hit(sequence_record& r);
+    // What was computed is not loaded any more: its pins are for others.
+    void pass_hit(sequence_record& r) {
+        if (r.hit.ticket.value != 0 && r.n_computed > r.hit.local_blocks * block_tokens) drop_hit(r);
+    }
+    bool is_untouched(const sequence_record& r) const {  // nothing on the device is of an earlier life
+        return r.n_computed == 0 && r.loaded_end == 0 && r.loads.size() == 0;
+    }
 
     // ---- stores ----
     uint32_t n_storable_blocks(const sequence_record& r) const;
@@ -84,6 +92,7 @@ struct sequences::state {
     // short.
     status sub_lists(std::span<const kvo_blocks_t> lists, uint32_t first, uint32_t n,
                      std::span<kvo_blocks_t> out) const;
+    status check_all_groups(std::span<const kvo_blocks_t> lists, uint32_t n) const;
     // Takes in how loads and stores of the sequence have ended.
     void settle(sequence_record& r);
     void limit_loads(sequence_record& r, uint32_t n_tokens);
@@ -112,12 +121,21 @@ private:
 // How the cache asks for the exact check of the blocks of one call.
 class block_check final : public identity {
 public:
-    block_check(sequences::state& s, const block_list& list) : s_(s), list_(list) {}
+    // end: the block before the list, as far as it is known; moves on to the last one settled.
+    block_check(sequences::state& s, const block_list& list, known_entry* end)
+        : s_(s), list_(list), end_(end) {}
     bool same(entry_id e, uint32_t i) const override { return s_.identities.same(e, block(i)); }
     // Room for salts and extras was found when they were given.
     bool keep(entry_id e, uint32_t i) override {
         s_.identities.keep(e, block(i));
         return true;
+    }
+    void settled(entry_id e, uint32_t i) override {
+        *end_ = {list_.first + i + 1, e, s_.identities.serial(e)};
+    }
+    bool is_parent(entry_id e) const override {
+        return end_->n_blocks == list_.first && end_->entry == e && end_->serial != 0 &&
+               end_->serial == s_.identities.serial(e);
     }
 
 private:
@@ -128,6 +146,7 @@ private:
     }
     sequences::state& s_;
     const block_list& list_;
+    known_entry* end_;
 };
 
 }  // namespace kvo

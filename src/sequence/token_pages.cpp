@@ -20,7 +20,7 @@ uint32_t token_pages::page_tokens_for(uint32_t block_tokens) {
 uint32_t token_pages::pages_for(const size& s) {
     constexpr uint64_t kMost = 1u << 30;
     const uint64_t full = std::min(div_up(s.max_tokens, page_tokens_for(s.block_tokens)), kMost);
-    return static_cast<uint32_t>(full + std::min<uint64_t>(full, s.max_histories));
+    return static_cast<uint32_t>(full + std::min<uint64_t>(std::min(s.max_tokens, kMost), s.max_histories));
 }
 
 uint64_t token_pages::bytes_for(const size& s) {

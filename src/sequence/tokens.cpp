@@ -40,7 +40,10 @@ status sequences::state::set_prompt(sequence_record& r, std::span<const uint32_t
         return fail(KVO_E_ARGUMENT, "{} tokens, but {} are computed; kvo_seq_rewind first", n,
                     r.n_computed);
     }
-    if (n < known) cut_tokens(r, n);
+    if (n < known) {
+        cut_tokens(r, n);
+        limit_loads(r, n);
+    }
     if (n > known) {
         if (status bad = append(r, tokens.subspan(known)); bad != KVO_OK) return bad;
     }
@@ -101,7 +104,8 @@ void sequences::state::cut_progress(sequence_record& r, uint32_t n_tokens) {
     const uint32_t n_blocks = whole_blocks(n_tokens);
     r.n_computed = std::min(r.n_computed, n_tokens);
     r.n_offered = std::min(r.n_offered, n_blocks);
-    r.loaded_begin = std::min(r.loaded_begin, n_blocks);
+    if (r.chain_end.n_blocks > n_blocks) r.chain_end = known_entry{};
+    r.restart_at = 0;
     r.loaded_end = std::min(r.loaded_end, n_blocks);
     r.refused_at = 0;
 }

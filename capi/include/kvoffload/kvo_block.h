@@ -172,11 +172,14 @@ KVO_API kvo_status_t kvo_event_fd(kvo_cache_t* cache, int* fd) KVO_NOEXCEPT;
 
 /* Ends the life of all blocks of a namespace, or of `chain` and everything below it. Invisible when the
  * call returns; the completion comes when the last byte is free (and zeroed, with scrub). Running loads
- * end as they are or as a miss; tickets go stale, but a viewed one keeps its bytes until its release. */
+ * end as they are or as a miss; tickets go stale, but a viewed one keeps its bytes until its release. What
+ * open sequences of the namespace compute afterwards is stored again: end or preempt them, and give changed
+ * content (another adapter) another namespace. `chain` reaches what is linked below it; blocks stored with
+ * parents_held are linked to nothing. */
 KVO_API kvo_status_t kvo_purge(kvo_cache_t* cache, kvo_ns_t ns, const kvo_key_t* chain, kvo_op_t* op) KVO_NOEXCEPT;
 
 /* Raw slots, for data that the engine writes itself (opaque groups, data from elsewhere). reserve takes
- * room for up to n keys, like kvo_store; *n_taken leading new keys got it. slot gives the address of one;
+ * room for up to n keys, like kvo_store; result->n_taken new keys got it. slot gives the address of one;
  * commit makes the blocks visible after everything queued on `stream` now, and completes like a store;
  * abort gives them back. A reservation is never a victim. After kvo_purge or kvo_reset its addresses stay
  * writable until commit (whose completion says KVO_E_DROPPED) or abort. */

@@ -51,12 +51,18 @@ typedef enum kvo_lookup_state {
 /* The whole prompt, before device blocks exist. n_local: leading tokens the device holds already. Answers
  * how many tokens from 0 on (n_local included, always whole blocks beyond it, always at least one prompt
  * token short of n) can be had without computing. Hashes once, pins what it found, may be repeated (with
- * the same tokens, or more of them). The hit is dropped by end, preempt, or a lookup that finds less. */
+ * the same tokens, or more of them); pending blocks are waited for pending_deadline_ns after the first time
+ * the same question was asked. n_local tokens must be good by now: not the target of a load, of whatever
+ * sequence, that is still running. The hit is dropped by end, preempt, a lookup that finds less, or once
+ * more than the local tokens are computed. A cache with an opaque group matches only blocks whose opaque
+ * bytes the engine has committed under kvo_seq_key. */
 KVO_API kvo_status_t kvo_seq_lookup(kvo_cache_t* cache, kvo_seq_t seq, const uint32_t* tokens, uint32_t n,
                                     uint32_t n_local, uint32_t* n_tokens, kvo_lookup_state_t* state) KVO_NOEXCEPT;
 
 /* Loads the blocks of tokens [n_local, n_tokens) of the last lookup; n_tokens a multiple of block_tokens,
- * at most what lookup said. blocks: the block table of the sequence from token 0 on, one list per group.
+ * at most what lookup said. blocks: the block table of the sequence from token 0 on, one list per device
+ * group. KVO_E_DROPPED when blocks have left since the lookup: look up again, or compute. Nothing to load:
+ * KVO_OK and *op is {0}.
  * Afterwards the pins of the lookup are the op's. The op is a load as in kvo_load; when it fails, call
  * kvo_seq_rewind to the first bad block before going on: until then nothing of this sequence is stored. */
 KVO_API kvo_status_t kvo_seq_prefill(kvo_cache_t* cache, kvo_seq_t seq, const kvo_blocks_t* blocks,
@@ -105,8 +111,8 @@ KVO_API kvo_status_t kvo_seq_preempt(kvo_cache_t* cache, kvo_seq_t seq) KVO_NOEX
  * again. */
 KVO_API kvo_status_t kvo_seq_end(kvo_cache_t* cache, kvo_seq_t seq) KVO_NOEXCEPT;
 
-/* Tells how many tokens the library knows for this sequence, how many whole blocks it has offered to the
- * store, and how many prompt tokens came from the last finished load. */
+/* Tells how many tokens the library knows for this sequence, how many of its leading whole blocks are in
+ * the cache or were on their way there at the last store, and how many prompt tokens came from the last finished load. */
 typedef struct kvo_seq_info_t {
     uint32_t struct_size;
     uint32_t api_version;

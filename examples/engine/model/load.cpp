@@ -56,7 +56,7 @@ private:
     uint32_t needed(const char* key) {
         const auto n = whole(key);
         if (!n || *n == 0) bad(fmt::format("{} is missing or zero", key));
-        return n.value_or(1);
+        return std::max(1u, n.value_or(1));
     }
     float real(const char* key, float fallback) const {
         const gguf_value* v = file_.find(key);
@@ -101,7 +101,14 @@ private:
             bad(fmt::format("tensor '{}' is missing or is not {} x {}", name, columns, std::max<uint64_t>(rows, 1)));
             return {};
         }
-        std::vector<float> out(t->n_elements());
+        std::vector<float> out;
+        try {
+            out.resize(t->n_elements());
+        } catch (const std::exception&) {  // bad_alloc, length_error
+            bad(fmt::format("tensor '{}' needs {} bytes as floats, more than there is memory for", name,
+                            t->n_elements() * sizeof(float)));
+            return {};
+        }
         dequantise(t->type, t->bytes.data(), out.size(), out.data());
         return out;
     }

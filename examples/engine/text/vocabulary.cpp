@@ -93,7 +93,7 @@ std::unique_ptr<vocabulary> vocabulary::load(const gguf_file& file, std::string*
                                 type_array->bytes[i * 4] == kControl;
         std::string bytes;
         if (is_special) {
-            v->special_.emplace(written[i], i);
+            if (!written[i].empty()) v->special_.emplace(written[i], i);
         } else if (to_bytes(written[i], map, &bytes)) {
             v->ids_.emplace(bytes, i);
         }

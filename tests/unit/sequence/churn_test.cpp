@@ -107,7 +107,7 @@ TEST_CASE("Sequences, tokens and extras are inside what the level says it needs"
         config.max_seq_tokens = 5000;
         config.max_extra_bytes = 1000;
         const uint64_t fixed = sequences::bytes_fixed(config);
-        CHECK(sequences::bytes_per_block(config) == block_tokens * 4 + 8);
+        CHECK(sequences::bytes_per_block(config) == block_tokens * 4 + 16);
         config.max_seq_tokens = 10000;
         CHECK(sequences::bytes_fixed(config) >= fixed + 5000 * 4);
     }

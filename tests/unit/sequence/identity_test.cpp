@@ -227,6 +227,48 @@ TEST_CASE("When keys collide, another parent is a miss") {
     CHECK(rig.stored(a) == 32);
 }
 
+TEST_CASE("When keys collide, a block is hung on no stranger, however the chunks fall") {
+    seq_rig rig(colliding());
+    const tokens_t end = make_tokens(16, 9);
+    const tokens_t a = make_tokens(16, 1), b = make_tokens(16, 2) + end;
+    rig.run_request(a);
+    REQUIRE(rig.stored(a) == 16);
+    // b's first block collides with a's and is refused; its second comes in a call of its own.
+    const kvo_seq_t seq = rig.begin();
+    const auto table = rig.table_for(10, 32);
+    REQUIRE(rig.lookup(seq, b + tokens_t{1}).n == 0);
+    for (const uint32_t to : {16u, 32u}) {
+        rig.compute(table, b, to - 16, to);
+        REQUIRE(rig.prefilled(seq, table, to) == KVO_OK);
+        rig.settle();
+    }
+    REQUIRE(rig.s->end(seq) == KVO_OK);
+    CHECK(rig.stored(b) == 0);
+    CHECK(rig.stored(a + end) == 16);
+    CHECK(rig.left_over() == "");
+}
+
+TEST_CASE("When keys collide, asking twice adopts nothing") {
+    seq_rig rig(colliding());
+    const tokens_t end = make_tokens(16, 9);
+    const tokens_t a = make_tokens(16, 1), b = make_tokens(16, 2);
+    rig.run_request(a + end);
+    // a's first block leaves as suspect, so its second is an orphan.
+    const kvo_seq_t loading = rig.begin();
+    REQUIRE(rig.lookup(loading, a + end + tokens_t{1}).n == 32);
+    rig.device.fail_batch = 0;
+    rig.device.fail_batch_after = 0;
+    const std::vector<uint32_t> apart{30, 32};
+    CHECK(rig.take(rig.prefill(loading, apart, 32)).status == KVO_E_TRANSFER);
+    REQUIRE(rig.s->end(loading) == KVO_OK);
+    REQUIRE(rig.stored(a) == 0);
+    rig.run_request(b, 10);
+    const kvo_seq_t seq = rig.begin();
+    CHECK(rig.lookup(seq, b + end + tokens_t{1}).n == 16);
+    CHECK(rig.lookup(seq, b + end + tokens_t{1}).n == 16);
+    REQUIRE(rig.s->end(seq) == KVO_OK);
+}
+
 TEST_CASE("When keys collide, another salt or other extras are a miss") {
     seq_rig rig(colliding());
     const tokens_t prompt = make_tokens(48);
