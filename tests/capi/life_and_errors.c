@@ -1,6 +1,7 @@
 /* The C interface from C: life of a cache and every kind of bad input. Each refusal must have a status, a
  * message with what is wrong, and leave everything as it was. */
 #include <kvoffload/kvoffload.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,13 @@ enum { BLOCK = 256, BLOCKS = 16 };
 static unsigned char device[BLOCKS][BLOCK];
 static int failures;
 
-#define EXPECT(call, status) expect((call), (status), #call, __LINE__)
+/* The text of a known failure lies there first, so that a refusal without a text of its own is noticed. */
+static void leave_old_text(void) {
+    (void)kvo_cache_start((kvo_cache_t*)(uintptr_t)0xABCDE);
+}
+#define EXPECT(call, status) (leave_old_text(), expect((call), (status), #call, __LINE__))
 static void expect(kvo_status_t got, kvo_status_t wanted, const char* what, int line) {
-    const int silent = wanted != KVO_OK && wanted != KVO_E_NOT_READY && kvo_last_error()[0] == '\0';
+    const int silent = wanted != KVO_OK && wanted != KVO_E_NOT_READY && strstr(kvo_last_error(), "0xabcde") != NULL;
     if (got == wanted && !silent) return;
     printf("line %d: %s: got %s, wanted %s, text '%s'\n", line, what, kvo_status_name(got),
            kvo_status_name(wanted), kvo_last_error());
