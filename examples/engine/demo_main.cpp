@@ -1,17 +1,32 @@
 // kvo-demo: a small paged inference server that links kvoffload, run on fixed schedules with and without it.
 // Exit code 0: all as promised; 1: answers differ or a limit is missed; 2: bad input.
 #include <fmt/core.h>
+#include <xxhash.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "serve/demo.hpp"
 
 namespace {
 
 // PATH of a GGUF file, or random:SEED.
+// Every byte of the file: two models of one name, or one model quantised twice, never share a block.
+std::string digest_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::vector<char> part(1 << 20);
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0)
+        XXH3_128bits_update(&state, part.data(), static_cast<size_t>(file.gcount()));
+    const XXH128_hash_t h = XXH3_128bits_digest(&state);
+    return fmt::format("{:016x}{:016x}", h.high64, h.low64);
+}
+
 bool make_engine(const std::string& spec, engine::demo_engine* out, std::string* error) {
     constexpr const char* kRandom = "random:";
     if (spec.rfind(kRandom, 0) == 0) {
@@ -31,7 +46,7 @@ bool make_engine(const std::string& spec, engine::demo_engine* out, std::string*
     if (!out->weights) return false;
     std::string no_words;
     out->words = engine::vocabulary::load(*file, &no_words);  // answers are then shown as numbers only
-    out->fingerprint = out->weights->name;
+    out->fingerprint = digest_of(spec);
     return true;
 }
 

@@ -89,6 +89,8 @@ status check_config(const kvo_config_t& config, kvo_config_t* out) {
         {"max_inflight_blocks", c.max_inflight_blocks, 1, kMaxInflightBlocks},
         {"max_tickets", c.max_tickets, 1, kMaxHandles},
         {"max_seqs", c.max_seqs, 1, kMaxHandles},
+        {"max_seq_tokens", c.max_seq_tokens, 0, uint64_t{1} << 36},
+        {"max_extra_bytes", c.max_extra_bytes, 0, uint64_t{1} << 36},
         {"host_share", c.host_share, 1, 65536},
         {"fingerprint_bytes", c.fingerprint_bytes, 0, 4096},
         {"event_ring", c.event_ring, 0, kMaxEvents},

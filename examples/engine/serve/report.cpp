@@ -95,7 +95,6 @@ nlohmann::json run_json(const run_result& r) {
             {"reused_device_tokens", r.counts.reused_device_tokens},
             {"reused_host_tokens", r.counts.reused_host_tokens},
             {"preemptions", r.counts.preemptions},
-            {"failed_loads", r.counts.failed_loads},
             {"ttft_ms", ttft},
             {"total_s", r.total_s},
             {"cpu_s", r.cpu_s},

@@ -46,7 +46,7 @@ struct scheduler_config {
 struct scheduler_counts {
     uint64_t prefilled_tokens = 0, decoded_tokens = 0;
     uint64_t reused_device_tokens = 0, reused_host_tokens = 0;
-    uint64_t preemptions = 0, failed_loads = 0, steps = 0;
+    uint64_t preemptions = 0, steps = 0;
 };
 
 class scheduler {
