@@ -6,27 +6,20 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "model/forward.hpp"
 #include "model/thread_team.hpp"
+#include "timing.hpp"
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using bench::clock_type;
+using bench::median;
+using bench::seconds_since;
 constexpr uint32_t kTokens = 512, kChunk = 128, kBlockTokens = 16;
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-double seconds_since(clock_type::time_point begin) {
-    return std::chrono::duration<double>(clock_type::now() - begin).count();
-}
 
 engine::model_shape smollm2_shape() {
     engine::model_shape s = engine::small_shape();

@@ -4,23 +4,18 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "device/host_copy.hpp"
+#include "timing.hpp"
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using bench::clock_type;
+using bench::median;
 constexpr size_t kBytes = size_t{128} << 20;
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 template <typename Copy>
 double seconds_of(std::vector<uint8_t>& dst, const std::vector<uint8_t>& src, size_t piece, Copy copy) {
@@ -30,7 +25,7 @@ double seconds_of(std::vector<uint8_t>& dst, const std::vector<uint8_t>& src, si
     for (size_t i = 0, at = 0; i < n; ++i, at = (at + 7) % n)
         copy(dst.data() + at * piece, src.data() + at * piece, piece);
     kvo::copy_fence();
-    return std::chrono::duration<double>(clock_type::now() - begin).count();
+    return bench::seconds_since(begin);
 }
 
 void copy_size(benchmark::State& state) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "index/block_index.hpp"
+#include "timing.hpp"
 
 namespace {
 
@@ -19,7 +20,8 @@ using namespace kvo;
 
 constexpr ns_id kNs{0};
 constexpr uint32_t kBatch = 128;
-using clock_type = std::chrono::steady_clock;
+using bench::clock_type;
+using bench::median;
 
 double ns_since(clock_type::time_point begin) {
     return std::chrono::duration<double, std::nano>(clock_type::now() - begin).count();
@@ -172,12 +174,6 @@ private:
     std::vector<entry_id> found_;
     entry_id parent_ = kNoEntry;
 };
-
-double median(std::vector<double>& values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
-}
 
 void match(benchmark::State& state, kvo_policy_t kind) {
     worn_index worn(kind, static_cast<uint32_t>(state.range(0)));

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <kvoffload/kvoffload.hpp>
 #include <numeric>
@@ -15,10 +14,13 @@
 #include <vector>
 
 #include "device/host_copy.hpp"
+#include "timing.hpp"
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using bench::clock_type;
+using bench::median;
+using bench::seconds_since;
 constexpr uint64_t kBytesPerTurn = uint64_t{256} << 20;  // more than the caches hold
 constexpr uint32_t kParts = 2;
 
@@ -40,12 +42,6 @@ private:
     uint64_t bytes_;
     uint8_t* data_;
 };
-
-double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 using copy_fn = void (*)(void*, const void*, size_t);
 void plain_copy(void* dst, const void* src, size_t n) { std::memcpy(dst, src, n); }
@@ -111,9 +107,6 @@ public:
     uint64_t bytes() const { return n_ * kParts * part_bytes_; }
 
 private:
-    static double seconds_since(clock_type::time_point begin) {
-        return std::chrono::duration<double>(clock_type::now() - begin).count();
-    }
     uint8_t* part(uint32_t p, uint32_t block) {
         return device_.data() + (uint64_t{p} * 2 * n_ + block) * part_bytes_;
     }

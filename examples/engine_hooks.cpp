@@ -35,10 +35,7 @@ struct fake_step {  // what the engine queues on its stream
     }
 };
 
-}  // namespace
-
-int main() {
-    std::vector<unsigned char> memory(kBlocks * kTokens * kBytes);
+kvoffload::cache make_cache(std::vector<unsigned char>& memory) {
     kvo_config_t config = kvoffload::default_config();
     config.budget_bytes = 64u << 20;
     config.block_tokens = kTokens;
@@ -52,6 +49,14 @@ int main() {
     group.parts = &part;
     check(cache->register_group(group).error(), "register");
     check(cache->start(), "start");
+    return std::move(*cache);
+}
+
+}  // namespace
+
+int main() {
+    std::vector<unsigned char> memory(kBlocks * kTokens * kBytes);
+    auto cache = make_cache(memory);
     void* stream = nullptr;
     check(kvo_host_stream_create(&stream), "stream");
     const auto compute = [&](const std::vector<uint32_t>& tokens, const std::vector<uint32_t>& table, uint32_t first) {
@@ -63,7 +68,7 @@ int main() {
     for (uint32_t i = 0; i < 50; ++i) tokens.push_back(i * 7 + 3);
     const std::vector<uint32_t> table{0, 1, 2, 3, 4};
     const kvo_blocks_t blocks = kvoffload::blocks_of(0, table);
-    auto a = kvoffload::sequence::begin(*cache, kvo_ns_t{0});
+    auto a = kvoffload::sequence::begin(cache, kvo_ns_t{0});
     check(a.error(), "begin");
     auto found = a->lookup(tokens, 0);
     check(found.error(), "lookup");
@@ -84,10 +89,10 @@ int main() {
 
     // Preempted: the blocks go to somebody else, behind a fence.
     check(a->preempt(), "preempt");
-    check(cache->fence(blocks, stream, KVO_FENCE_FINISH), "fence");
+    check(cache.fence(blocks, stream, KVO_FENCE_FINISH), "fence");
     compute(std::vector<uint32_t>(80, 5), table, 0);
     check(kvo_host_stream_sync(stream), "sync");
-    check(cache->quiesce(kvoffload::forever), "quiesce");
+    check(cache.quiesce(kvoffload::forever), "quiesce");
 
     // It comes back elsewhere: everything whole comes from the host, and the stream waits for it.
     const std::vector<uint32_t> table2{8, 9, 10, 11, 12};
@@ -95,9 +100,9 @@ int main() {
     check(found.error(), "lookup again");
     auto op = a->prefill(kvoffload::blocks_of(0, table2), found->n_tokens, stream);
     check(op.error(), "prefill");
-    check(cache->wait_stream(*op, stream), "wait");
+    check(cache.wait_stream(*op, stream), "wait");
     check(kvo_host_stream_sync(stream), "sync");
-    auto done = cache->wait(*op, kvoffload::forever);
+    auto done = cache.wait(*op, kvoffload::forever);
     check(done.error(), "completion");
     bool right = done->status == KVO_OK;
     for (uint32_t p = 0; p < found->n_tokens; ++p) {

@@ -129,6 +129,44 @@ static void bad_groups(void) {
     }
 }
 
+static void bad_hooks(kvo_cache_t* c, kvo_ns_t ns) {
+    kvo_seq_t s, no_seq = {99};
+    uint32_t tokens[40] = {0}, n_tokens;
+    kvo_lookup_state_t state;
+    EXPECT(kvo_seq_end(c, no_seq), KVO_E_HANDLE);
+    EXPECT(kvo_seq_begin(c, ns, NULL, &s), KVO_OK);
+    EXPECT(kvo_seq_lookup(c, s, NULL, 40, 0, &n_tokens, &state), KVO_E_ARGUMENT);
+    EXPECT(kvo_seq_lookup(c, s, tokens, 40, 41, &n_tokens, &state), KVO_E_RANGE);
+    EXPECT(kvo_cache_destroy(c, 0), KVO_E_BUSY);
+
+    /* A malformed item of a batch answers for itself, the others are done all the same. */
+    uint32_t table[3] = {0, 1, 2}, one = 7;
+    kvo_blocks_t list = {0, 3, table}, twice[2] = {{0, 3, table}, {0, 3, table}};
+    kvo_seq_info_t info = KVO_SEQ_INFO_INIT;
+    EXPECT(kvo_seq_lookup(c, s, tokens, 40, 0, &n_tokens, &state), KVO_OK);
+    kvo_decode_item_t items[3] = {{{99}, &one, 1, 41, &list, 1, 55}, {s, &one, 1, 41, &list, 1, 55},
+                                  {s, NULL, 1, 42, twice, 2, 55}};
+    EXPECT(kvo_seq_decode_batch(c, items, 3, KVO_STREAM_IDLE), KVO_E_HANDLE);
+    CHECK(items[0].status == KVO_E_HANDLE && items[1].status == KVO_OK && items[2].status == KVO_E_ARGUMENT);
+    EXPECT(kvo_seq_info(c, s, &info), KVO_OK);
+    CHECK(info.n_tokens == 41);
+    EXPECT(kvo_seq_decode_batch(c, NULL, 3, KVO_STREAM_IDLE), KVO_E_ARGUMENT);
+    EXPECT(kvo_quiesce(c, KVO_FOREVER), KVO_OK);
+    EXPECT(kvo_seq_end(c, s), KVO_OK);
+    EXPECT(kvo_seq_end(c, s), KVO_E_HANDLE);
+}
+
+static void texts(kvo_cache_t* c) {
+    size_t needed = 0;
+    char small[4];
+    EXPECT(kvo_metrics_text(c, small, sizeof small, &needed), KVO_E_RANGE);
+    char* text = malloc(needed + 64);
+    EXPECT(kvo_metrics_text(c, text, needed + 64, &needed), KVO_OK);
+    CHECK(strstr(text, "# TYPE kvoffload_stored_blocks counter\nkvoffload_stored_blocks 5\n") != NULL);
+    EXPECT(kvo_stats_json(c, text, 0, &needed), KVO_E_RANGE);
+    free(text);
+}
+
 static void bad_calls(void) {
     kvo_cache_t *c, *old;
     kvo_config_t k = good_config();
@@ -181,25 +219,8 @@ static void bad_calls(void) {
     EXPECT(kvo_op_wait_stream(c, op, KVO_STREAM_IDLE, 0), KVO_E_ARGUMENT);
     EXPECT(kvo_cache_resize(c, (uint64_t)1 << 50), KVO_E_RANGE);
 
-    kvo_seq_t s, no_seq = {99};
-    uint32_t tokens[40] = {0}, n_tokens;
-    kvo_lookup_state_t state;
-    EXPECT(kvo_seq_end(c, no_seq), KVO_E_HANDLE);
-    EXPECT(kvo_seq_begin(c, ns, NULL, &s), KVO_OK);
-    EXPECT(kvo_seq_lookup(c, s, NULL, 40, 0, &n_tokens, &state), KVO_E_ARGUMENT);
-    EXPECT(kvo_seq_lookup(c, s, tokens, 40, 41, &n_tokens, &state), KVO_E_RANGE);
-    EXPECT(kvo_cache_destroy(c, 0), KVO_E_BUSY);
-    EXPECT(kvo_seq_end(c, s), KVO_OK);
-    EXPECT(kvo_seq_end(c, s), KVO_E_HANDLE);
-
-    size_t needed = 0;
-    char small[4];
-    EXPECT(kvo_metrics_text(c, small, sizeof small, &needed), KVO_E_RANGE);
-    char* text = malloc(needed + 64);
-    EXPECT(kvo_metrics_text(c, text, needed + 64, &needed), KVO_OK);
-    CHECK(strstr(text, "# TYPE kvoffload_stored_blocks counter\nkvoffload_stored_blocks 3\n") != NULL);
-    EXPECT(kvo_stats_json(c, text, 0, &needed), KVO_E_RANGE);
-    free(text);
+    bad_hooks(c, ns);
+    texts(c);
 
     EXPECT(kvo_cache_shutdown(c, KVO_FOREVER), KVO_OK);
     CHECK(kvo_match(c, ns, keys, 3, 0, NULL, &t, &m) == KVO_E_STATE);

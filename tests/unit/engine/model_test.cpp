@@ -43,17 +43,19 @@ std::vector<float> logits_of(const model& m, kv_pool& pool, const std::vector<ui
     return logits;
 }
 
+// w (rows x x.size(), row-major) * x.
+std::vector<double> times(const std::vector<float>& w, const std::vector<double>& x, size_t rows) {
+    std::vector<double> y(rows, 0);
+    for (size_t r = 0; r < rows; ++r) {
+        for (size_t c = 0; c < x.size(); ++c) y[r] += static_cast<double>(w[r * x.size() + c]) * x[c];
+    }
+    return y;
+}
+
 // The textbook forward pass in double precision, without tiles, blocks or vectors.
 std::vector<double> naive_logits(const model& m, const std::vector<uint32_t>& tokens) {
     const model_shape& s = m.shape;
     using matrix = std::vector<std::vector<double>>;
-    const auto times = [](const std::vector<float>& w, const std::vector<double>& x, size_t rows) {
-        std::vector<double> y(rows, 0);
-        for (size_t r = 0; r < rows; ++r) {
-            for (size_t c = 0; c < x.size(); ++c) y[r] += static_cast<double>(w[r * x.size() + c]) * x[c];
-        }
-        return y;
-    };
     const auto norm = [&](const std::vector<double>& x, const std::vector<float>& w) {
         double sum = 0;
         for (double v : x) sum += v * v;
