@@ -104,8 +104,10 @@ void sequences::state::cut_progress(sequence_record& r, uint32_t n_tokens) {
     const uint32_t n_blocks = whole_blocks(n_tokens);
     r.n_computed = std::min(r.n_computed, n_tokens);
     r.n_offered = std::min(r.n_offered, n_blocks);
-    if (r.chain_end.n_blocks > n_blocks) r.chain_end = known_entry{};
-    r.restart_at = 0;
+    if (r.chain_end.n_blocks > n_blocks) {
+        r.chain_end = known_entry{};
+        r.restart_at = 0;
+    }
     r.loaded_end = std::min(r.loaded_end, n_blocks);
     r.refused_at = 0;
 }
